@@ -1,6 +1,8 @@
 //! The limits of a GPU: the roof of the roofline.
 
 use gpu_gemm::Device;
+#[cfg(any(feature = "cuda", test))]
+use gpu_gemm::gemm::{Target, Unit};
 
 /// The two limits of a roofline (S. Williams, A. Waterman, D. Patterson, *Roofline*, CACM 52(4),
 /// 2009).
@@ -10,9 +12,9 @@ pub struct Roof {
     /// The peak of f32: multiply-adds, two FLOP each, at the highest clock.
     pub fp32_gflops: f64,
     /// The peak of f64 on tensor cores.
-    pub fp64_gflops: Option<f64>,
+    pub fp64_gflops: f64,
     /// The peak of bf16 or f16 on tensor cores, with sums in f32, dense.
-    pub half_gflops: Option<f64>,
+    pub half_gflops: f64,
     /// The bandwidth of global memory at its highest clock, in 10^9 bytes per second.
     pub memory_gb_per_s: Option<f64>,
 }
@@ -41,11 +43,16 @@ impl Roof {
         clock_khz: u32,
         memory: Option<(u32, u32)>,
     ) -> Option<Roof> {
-        let gflops = |each: u32| 2.0 * f64::from(each * sms) * f64::from(clock_khz) * 1e-6;
+        if capability < (8, 0) {
+            return None;
+        }
+        let target = Target::gpu(capability, sms);
+        let gflops =
+            |unit| 2e-6 * f64::from(target.products(unit)) * f64::from(sms) * f64::from(clock_khz);
         Some(Roof {
-            fp32_gflops: gflops(fp32_lanes(capability)?),
-            fp64_gflops: fp64_products(capability).map(gflops),
-            half_gflops: half_products(capability).map(gflops),
+            fp32_gflops: gflops(Unit::F32),
+            fp64_gflops: gflops(Unit::TensorF64),
+            half_gflops: gflops(Unit::TensorHalf),
             // Two transfers a clock.
             memory_gb_per_s: memory
                 .filter(|&(khz, bits)| khz > 0 && bits > 0)
@@ -60,40 +67,6 @@ impl Roof {
     }
 }
 
-/// Multiply-adds of f32 that an SM starts in each clock (NVIDIA, *CUDA C++ Programming Guide*,
-/// table "Throughput of Native Arithmetic Instructions").
-#[cfg(any(feature = "cuda", test))]
-fn fp32_lanes(capability: (u32, u32)) -> Option<u32> {
-    match capability {
-        (8, 0) => Some(64),
-        (8, _) | (9, 0) | (10 | 12, _) => Some(128),
-        _ => None,
-    }
-}
-
-/// Multiply-adds of f64 of an SM's tensor cores in each clock, from the papers below. Other GPUs
-/// have none for f64.
-#[cfg(any(feature = "cuda", test))]
-fn fp64_products(capability: (u32, u32)) -> Option<u32> {
-    match capability {
-        (8, 0) => Some(64),
-        (9, 0) => Some(128),
-        _ => None,
-    }
-}
-
-/// Multiply-adds of bf16 or f16 of an SM's tensor cores in each clock, from the peaks in NVIDIA,
-/// *A100 Tensor Core GPU Architecture* and *H100 Tensor Core GPU Architecture*, divided by SMs and
-/// clocks.
-#[cfg(any(feature = "cuda", test))]
-fn half_products(capability: (u32, u32)) -> Option<u32> {
-    match capability {
-        (8, 0) => Some(1024),
-        (9, 0) => Some(2048),
-        _ => None,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -103,8 +76,8 @@ mod tests {
         let a100 = Roof::of_clocks((8, 0), 108, 1_410_000, Some((1_215_000, 5120))).unwrap();
         assert!((a100.fp32_gflops - 19_491.84).abs() < 1e-6, "{a100:?}");
         // NVIDIA's figure is 312 TFLOPS.
-        assert!((a100.half_gflops.unwrap() - 311_869.44).abs() < 1e-6, "{a100:?}");
-        assert!((a100.fp64_gflops.unwrap() - 19_491.84).abs() < 1e-6, "{a100:?}");
+        assert!((a100.half_gflops - 311_869.44).abs() < 1e-6, "{a100:?}");
+        assert!((a100.fp64_gflops - 19_491.84).abs() < 1e-6, "{a100:?}");
         assert!((a100.memory_gb_per_s.unwrap() - 1555.2).abs() < 1e-6, "{a100:?}");
         let h200 = Roof::of_clocks((9, 0), 132, 1_980_000, None).unwrap();
         assert!((h200.fp32_gflops - 66_908.16).abs() < 1e-6, "{h200:?}");
@@ -118,8 +91,8 @@ mod tests {
     fn memory_limits_what_uses_each_number_once() {
         let roof = Roof {
             fp32_gflops: 1500.0,
-            fp64_gflops: None,
-            half_gflops: None,
+            fp64_gflops: 750.0,
+            half_gflops: 3000.0,
             memory_gb_per_s: Some(200.0),
         };
         assert_eq!(roof.gflops_at(0.25), 50.0);

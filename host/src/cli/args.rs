@@ -19,11 +19,11 @@ use std::{fmt, path::PathBuf, str::FromStr};
 
 use clap::{
     Args, Parser, Subcommand, ValueEnum,
-    builder::{PossibleValue, TypedValueParser},
+    builder::{PossibleValue, PossibleValuesParser, TypedValueParser},
 };
 use host::{
     Device, Shape, TuningCache,
-    gemm::{Output, Scalar},
+    gemm::{CARDS, Card, Output, Scalar},
     scaling::{ScaleKind, Scaling},
 };
 
@@ -265,10 +265,10 @@ pub(crate) struct Run {
     #[arg(long)]
     pub(crate) plan: bool,
 
-    /// The GPU to plan for. Times are predicted from measurements on an H200 [default: h200, with
-    /// --device cpu the CPU]
-    #[arg(long, value_enum, value_name = "GPU", requires = "plan")]
-    pub(crate) on: Option<PlannedGpu>,
+    /// The GPU to plan for. Times are predicted from measurements on an H200 and from the GPU's
+    /// published figures [default: h200, with --device cpu the CPU]
+    #[arg(long, value_parser = cards(), value_name = "GPU", requires = "plan")]
+    pub(crate) on: Option<&'static Card>,
 
     /// Plan for so many devices of one machine: A and C by rows, B by columns. Shows the predicted
     /// times of other numbers, too
@@ -281,35 +281,13 @@ pub(crate) struct Run {
     pub(crate) json: bool,
 }
 
-/// A GPU to plan for. It need not be present.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum PlannedGpu {
-    A30,
-    A100,
-    H100,
-    H200,
-}
-
-impl PlannedGpu {
-    /// Its compute capability and its number of SMs, from NVIDIA's data sheets. An H100 is the
-    /// SXM's.
-    pub(crate) fn figures(self) -> ((u32, u32), u32) {
-        match self {
-            PlannedGpu::A30 => ((8, 0), 56),
-            PlannedGpu::A100 => ((8, 0), 108),
-            PlannedGpu::H100 | PlannedGpu::H200 => ((9, 0), 132),
-        }
-    }
-
-    /// For people.
-    pub(crate) fn description(self) -> &'static str {
-        match self {
-            PlannedGpu::A30 => "an A30",
-            PlannedGpu::A100 => "an A100",
-            PlannedGpu::H100 => "an H100 (SXM)",
-            PlannedGpu::H200 => "an H200",
-        }
-    }
+/// A GPU to plan for, by name. It need not be present.
+fn cards() -> impl TypedValueParser<Value = &'static Card> {
+    let names = CARDS.iter().map(|card| card.name);
+    PossibleValuesParser::new(names).try_map(|name| {
+        let known = CARDS.iter().find(|card| card.name == name);
+        known.ok_or_else(|| format!("{name} is not known"))
+    })
 }
 
 impl Run {

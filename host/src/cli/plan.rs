@@ -4,15 +4,16 @@ use std::{cmp::Ordering, collections::BTreeMap, io::Write};
 
 use host::{
     Device, Error,
-    gemm::{self, Candidate, Choice, Launch, Request, Role, Scalar, Target, Times},
+    gemm::{self, Candidate, Card, Choice, Launch, Request, Role, Scalar, Target, Times},
     gpu::registry,
     simt::{self, with_types},
 };
+use occupancy::Sm;
 use serde::Serialize;
 
 use super::{
     Failure,
-    args::{DeviceChoice, PlannedGpu, Run, name_of},
+    args::{DeviceChoice, Run},
     list::{json, optional_in_six_digits, six_digits},
     run::scaled,
     types::{Value, as_it_is, not_multiplied, words},
@@ -24,7 +25,9 @@ struct Plan {
     /// As asked for. No device is opened.
     device: String,
     /// The GPU that is planned for, as `--on` names it, or `cpu`.
-    planned_for: String,
+    planned_for: &'static str,
+    /// Whether the times follow from published figures, and no GPU of this kind was measured.
+    estimated: bool,
     kernel: &'static str,
     reason: String,
     m: usize,
@@ -147,7 +150,9 @@ impl From<&Candidate> for CandidateLine {
 pub(super) struct PlannedFor {
     pub(super) target: Target,
     /// As `--on` names it, or `cpu`.
-    pub(super) name: String,
+    pub(super) name: &'static str,
+    /// The GPU.
+    card: Option<&'static Card>,
     /// For people.
     pub(super) words: String,
     /// How to plan for another one.
@@ -156,25 +161,27 @@ pub(super) struct PlannedFor {
 
 impl PlannedFor {
     /// The device to plan for. No device is opened.
-    pub(super) fn of(on: Option<PlannedGpu>, device: DeviceChoice) -> Result<Self, Error> {
-        let (gpu, hint) = match (on, device) {
-            (Some(gpu), DeviceChoice::Cpu) => {
+    pub(super) fn of(on: Option<&'static Card>, device: DeviceChoice) -> Result<Self, Error> {
+        let (card, hint) = match (on, device) {
+            (Some(card), DeviceChoice::Cpu) => {
                 let limit = "is a GPU, and --device cpu is none: leave out one of the two";
-                return Err(Error::argument("--on", name_of(&gpu), limit));
+                return Err(Error::argument("--on", card.name, limit));
             }
             (None, DeviceChoice::Cpu) => {
                 let cores = Device::cpu().sms();
                 let words = format!("this machine's CPU, {cores} cores");
                 let target = Target::cpu(cores);
-                return Ok(PlannedFor { target, name: "cpu".to_owned(), words, hint: "" });
+                return Ok(PlannedFor { target, name: "cpu", card: None, words, hint: "" });
             }
-            (Some(gpu), _) => (gpu, ""),
-            (None, _) => (PlannedGpu::H200, " (--on names another GPU)"),
+            (Some(card), _) => (card, ""),
+            (None, _) => (&Card::H200, " (--on names another GPU)"),
         };
-        let (capability, sms) = gpu.figures();
-        let target = Target::gpu(capability, sms);
-        let words = format!("{}, {sms} SMs", gpu.description());
-        Ok(PlannedFor { target, name: name_of(&gpu), words, hint })
+        let mut words = format!("{}, {} SMs", card.title, card.sms);
+        if !card.is_measured {
+            words += " (estimated: no card of this kind was measured)";
+        }
+        let target = Target::from(card);
+        Ok(PlannedFor { target, name: card.name, card: Some(card), words, hint })
     }
 }
 
@@ -226,7 +233,7 @@ pub(super) fn plan(args: &Run, out: &mut impl Write) -> Result<(), Failure> {
     let planned = with_types!(types, |T, O| planned::<T, O> as fn(&_, &_, &_) -> _)
         .ok_or_else(|| not_multiplied(types.0, types.1))?;
     let shape = args.sizes.shape()?;
-    let PlannedFor { target, name: planned_for, words: of, hint } =
+    let PlannedFor { target, name: planned_for, card, words: of, hint } =
         PlannedFor::of(args.on, args.device)?;
     let Planned { choice, plan, auto, candidates, operand_bytes } =
         planned(args, &Request::dense(shape), &target)?;
@@ -244,6 +251,7 @@ pub(super) fn plan(args: &Run, out: &mut impl Write) -> Result<(), Failure> {
     let plan = Plan {
         device: args.device.to_string(),
         planned_for,
+        estimated: card.is_some_and(|card| !card.is_measured),
         kernel: entry.name(),
         reason: reason.to_string(),
         m: shape.m(),
@@ -271,6 +279,9 @@ pub(super) fn plan(args: &Run, out: &mut impl Write) -> Result<(), Failure> {
     let place = place(args.device);
     writeln!(out, "device    {place} (not looked at: a launch has the limits of any CUDA device)")?;
     writeln!(out, "planned   for {of}{hint}")?;
+    if let Some(card) = card {
+        writeln!(out, "          {}", figures(card))?;
+    }
     writeln!(out, "kernel    {}: {} ({reason})", plan.kernel, entry.summary)?;
     if let Some(line) = as_it_is(args.types.compute(), entry) {
         writeln!(out, "{line}")?;
@@ -338,7 +349,7 @@ pub(super) fn plan(args: &Run, out: &mut impl Write) -> Result<(), Failure> {
     by_time.sort_by(|a, b| a.predicted_us.partial_cmp(&b.predicted_us).unwrap_or(Ordering::Equal));
     writeln!(
         out,
-        "predicted for {of}, in microseconds: the longer of host and device, plus a tenth of the shorter; the device is the sum of the columns after host"
+        "predicted for {planned_for}, in microseconds: the longer of host and device, plus a tenth of the shorter; the device is the sum of the columns after host"
     )?;
     let width = by_time.iter().map(|one| one.entry.name().len()).max().unwrap_or(0).max(16);
     write!(out, "  {:<width$} {:>10}", "", "all")?;
@@ -354,6 +365,23 @@ pub(super) fn plan(args: &Run, out: &mut impl Write) -> Result<(), Failure> {
         writeln!(out)?;
     }
     Ok(())
+}
+
+/// The figures of a GPU, for people.
+fn figures(card: &Card) -> String {
+    let Card { capability: (major, minor), clock_mhz, gb_per_s, memory_gb, l2_mib, .. } = card;
+    let mut line = format!(
+        "compute capability {major}.{minor}, {clock_mhz} MHz, {memory_gb} GB at {gb_per_s} GB/s, {l2_mib} MiB of L2"
+    );
+    if let Some(sm) = Sm::of(10 * major + minor) {
+        let Sm { registers, warps, shared, shared_reserved, .. } = sm;
+        let [all, most] = [shared, shared - shared_reserved].map(|bytes| bytes >> 10);
+        let threads = 32 * warps;
+        line += &format!(
+            "; an SM: {registers} registers, {threads} threads, {all} KiB of shared memory ({most} a block)"
+        );
+    }
+    line
 }
 
 /// A grid, for people: most have one layer.

@@ -12,7 +12,7 @@ use host::{
     gpu::registry::Entry,
     picture,
     product::{self, Launch},
-    profile::{self, Fit, GPUS},
+    profile::{self, Fit},
     simt::{
         check::{Operation, Order},
         cpu::LIMITS,
@@ -40,8 +40,7 @@ pub(super) fn profile(args: &Args, steps: Steps, out: &mut impl Write) -> Result
         Some(On::Cuda(index)) => Where::Here(Device::cuda(index)?),
         None => match Device::best() {
             best if best.device.is_cuda() => Where::Here(best.device),
-            // The newest GPU with known figures.
-            _ => Where::Named(&GPUS[GPUS.len() - 1], NO_GPU),
+            _ => Where::Named(profile::default_gpu(), NO_GPU),
         },
     };
     let entries = args.kernel.get().to_count(shape)?;

@@ -6,6 +6,7 @@ use simt::LaunchConfig;
 
 use gpu_gemm::{
     Device, Error, Result,
+    gemm::CARDS,
     ptx::{self, Ptx, Resources},
 };
 
@@ -13,33 +14,45 @@ use gpu_gemm::{
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Gpu {
-    /// Its names: the compute capability, then products.
+    /// Its names: the compute capability, then products that are not among the [`CARDS`].
     pub names: &'static [&'static str],
     /// Compute capability (major, minor).
     pub capability: (u32, u32),
-    /// The kernels for it. (By reference, because a copy in another static might be another copy of
-    /// the text.)
-    ptx: &'static Ptx,
 }
 
-/// The named GPUs.
-pub static GPUS: [Gpu; 2] = [
-    Gpu { names: &["sm_80", "a100", "a30"], capability: (8, 0), ptx: &ptx::SM_80 },
-    Gpu {
-        names: &["sm_90", "sm_90a", "h100", "h200", "gh200"],
-        capability: (9, 0),
-        ptx: &ptx::SM_90A,
-    },
+/// The GPUs, by compute capability.
+static GPUS: [Gpu; 6] = [
+    Gpu { names: &["sm_90", "sm_90a", "gh200"], capability: (9, 0) },
+    Gpu { names: &["sm_80"], capability: (8, 0) },
+    Gpu { names: &["sm_86"], capability: (8, 6) },
+    Gpu { names: &["sm_89"], capability: (8, 9) },
+    Gpu { names: &["sm_100"], capability: (10, 0) },
+    Gpu { names: &["sm_120"], capability: (12, 0) },
 ];
+
+/// The GPU for figures where none is named and none is present: Hopper, which was measured.
+pub fn default_gpu() -> &'static Gpu {
+    &GPUS[0]
+}
+
+/// The names of GPUs: compute capabilities, and products.
+pub fn gpu_names() -> impl Iterator<Item = &'static str> {
+    GPUS.iter().flat_map(|gpu| gpu.names).copied().chain(CARDS.iter().map(|card| card.name))
+}
 
 /// The GPU with that name, in upper or lower case.
 ///
 /// # Errors
 /// [`Error::Argument`], with all names.
 pub fn gpu(name: &str) -> Result<&'static Gpu> {
-    let known = |gpu: &&Gpu| gpu.names.contains(&&*name.to_lowercase());
-    GPUS.iter().find(known).ok_or_else(|| {
-        let names = GPUS.iter().flat_map(|gpu| gpu.names).copied().collect::<Vec<_>>().join(", ");
+    let lower = name.to_lowercase();
+    let card = CARDS.iter().find(|card| card.name == lower);
+    let is_it = |gpu: &&Gpu| match card {
+        Some(card) => gpu.capability == card.capability,
+        None => gpu.names.contains(&&*lower),
+    };
+    GPUS.iter().find(is_it).ok_or_else(|| {
+        let names = gpu_names().collect::<Vec<_>>().join(", ");
         Error::argument("gpu", name, format!("must be one of {names}"))
     })
 }
@@ -69,7 +82,8 @@ impl Fit {
 
 /// On a named GPU, with ptxas's figures. A driver may compile the kernel differently.
 pub fn on_gpu(entry: &Entry, config: &LaunchConfig, gpu: &Gpu) -> Fit {
-    let resources = gpu.ptx.resources(entry.declaration(), &entry.constants);
+    let ptx = Ptx::for_device(gpu.names[0], gpu.capability).ok();
+    let resources = ptx.and_then(|ptx| ptx.resources(entry.declaration(), &entry.constants));
     Fit {
         gpu: gpu.names[0].to_owned(),
         source: format!("ptxas {}", ptx::ptxas_release()),

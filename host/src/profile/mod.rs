@@ -28,7 +28,7 @@ use simt::check::{Finding, Profile};
 
 pub use self::{
     counts::Counts,
-    fit::{Fit, GPUS, Gpu, gpu, on_device, on_gpu},
+    fit::{Fit, Gpu, default_gpu, gpu, gpu_names, on_device, on_gpu},
     totals::{Total, divergent_share, flop_per_byte, totals},
 };
 use crate::check::{self, Options};

@@ -1,3 +1,7 @@
+use gpu_gemm::{
+    Bf16, Compute, F16, Gemm,
+    gemm::{CARDS, Card, Output, Request, Scalar, Target},
+};
 use simt::{check::Operation, types::NumberFormat};
 
 use super::*;
@@ -117,6 +121,33 @@ fn occupancy_on_named_gpus_and_not_on_the_cpu() {
         assert!(fit.source.starts_with("ptxas "), "{name}");
     }
     let error = gpu("v100").unwrap_err().to_string();
-    assert!(error.contains("v100") && error.contains("sm_80, a100"), "{error}");
+    assert!(error.contains("v100") && error.contains("sm_86, sm_89"), "{error}");
     assert!(on_device(entry, config, &Device::cpu()).is_err());
+}
+
+/// What is chosen for a card fits into its SMs: threads, registers and shared memory.
+#[test]
+fn what_is_planned_for_a_card_fits_into_an_sm() {
+    fn check<T: Scalar<O>, O: Output>(card: &Card, request: &Request, compute: Compute) {
+        let gemm = Gemm::<T, O>::of_types().compute(compute);
+        let (choice, plan) = gemm.plan(request, &Target::from(card), &simt::cpu::LIMITS).unwrap();
+        for launch in plan.launches() {
+            let entry = ::gpu::registry::find(launch.kernel).unwrap();
+            let fit = on_gpu(entry, &launch.config, gpu(card.name).unwrap());
+            let what = format!("{} on {}: {fit:?}", choice.entry.name(), card.name);
+            assert!(fit.occupancy.expect(&what).blocks > 0, "{what}");
+        }
+    }
+    for card in &CARDS {
+        for [m, n, k] in [[4096, 4096, 4096], [512, 512, 512], [1000, 700, 513], [4, 4096, 4096]] {
+            let request = Request::dense(shape(m, n, k));
+            for compute in [Compute::Native, Compute::Tf32] {
+                check::<f32, f32>(card, &request, compute);
+            }
+            check::<f64, f64>(card, &request, Compute::Native);
+            check::<Bf16, Bf16>(card, &request, Compute::Native);
+            check::<F16, f32>(card, &request, Compute::Native);
+            check::<i8, i32>(card, &request, Compute::Native);
+        }
+    }
 }

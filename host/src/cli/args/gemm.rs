@@ -6,11 +6,12 @@ use clap::{
     Args, ValueEnum,
     builder::{PossibleValue, TypedValueParser},
 };
-use host::{Layout, Type, gpu::registry::Product, npy};
+use host::{Layout, Type, gemm::Card, gpu::registry::Product, npy};
 
 use super::{
-    ComputeMode, DevicesChoice, Offering, PlannedGpu, Verify, all_products,
+    ComputeMode, DevicesChoice, Offering, Verify, all_products,
     bytes::{bytes, bytes_or_none},
+    cards,
     devices::several,
     kernel::of_name,
     name_of, seed,
@@ -127,8 +128,9 @@ pub(crate) struct Gemm {
     pub(crate) plan: bool,
 
     /// The GPU to plan for, if no device is opened [default: h200, with --device cpu the CPU]
-    #[arg(long, value_enum, value_name = "GPU", requires_all = ["plan", "device_memory_limit"])]
-    pub(crate) on: Option<PlannedGpu>,
+    #[arg(long, value_parser = cards(), value_name = "GPU")]
+    #[arg(requires_all = ["plan", "device_memory_limit"])]
+    pub(crate) on: Option<&'static Card>,
 
     /// One JSON object on standard output; `verified` is null if nothing was compared
     #[arg(long)]

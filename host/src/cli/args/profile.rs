@@ -6,7 +6,7 @@ use clap::{
     Args,
     builder::{PossibleValue, TypedValueParser},
 };
-use host::profile::{GPUS, Gpu, gpu};
+use host::profile::{Gpu, gpu, gpu_names};
 
 use super::{DeviceChoice, Offering, Sizes, check::WhichKernel, seed};
 
@@ -25,7 +25,7 @@ pub(crate) struct Profile {
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = every)]
     pub(crate) every: Option<NonZeroU32>,
 
-    /// The GPU for the occupancy: a compute capability (sm_80, sm_90), a product (a100, h200 ...),
+    /// The GPU for the occupancy: a compute capability (sm_80, sm_89 ...), a product (rtx4090 ...),
     /// or cuda[:N] [default: this machine's, otherwise sm_90]
     #[arg(long, value_name = "GPU", value_parser = gpus(), hide_possible_values = true)]
     pub(crate) on: Option<On>,
@@ -81,8 +81,7 @@ impl FromStr for On {
 }
 
 fn gpus() -> impl TypedValueParser<Value = On> {
-    let names = GPUS.iter().flat_map(|gpu| gpu.names).copied();
-    let values = names.chain(["cuda"]).map(PossibleValue::new).collect();
+    let values = gpu_names().chain(["cuda"]).map(PossibleValue::new).collect();
     Offering { parser: On::from_str, values }
 }
 

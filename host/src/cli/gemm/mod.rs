@@ -137,7 +137,7 @@ where
     let (target, limit, names, words, planned_for) = match args.device_memory_limit {
         Some(limit) => {
             let kind = args.device.kind();
-            let PlannedFor { target, name, words, hint } = PlannedFor::of(args.on, kind)?;
+            let PlannedFor { target, name, words, hint, .. } = PlannedFor::of(args.on, kind)?;
             let names = args.device.names().ok_or_else(|| {
                 let limit = "must be a list, as cuda:0,1, where no device is opened: with --plan and --device-memory-limit";
                 Error::argument("--device", &args.device, limit)

@@ -35,7 +35,7 @@ pub(super) struct Report {
     #[serde(skip)]
     devices: Vec<String>,
     /// The GPU that is planned for, as `--on` names it, or `cpu`. `null` if a device is opened.
-    pub(super) planned_for: Option<String>,
+    pub(super) planned_for: Option<&'static str>,
     kernel: &'static str,
     reason: String,
     a: String,

@@ -6,7 +6,7 @@ use host::{
     Device, Shape,
     gpu::registry::Entry,
     product,
-    profile::{self, Counts, GPUS},
+    profile::{self, Counts},
     simt::{LaunchConfig, cpu::LIMITS},
 };
 
@@ -32,7 +32,7 @@ pub(in crate::cli) fn count(entry: &'static Entry) -> host::Result<Counted> {
     })
 }
 
-/// How a kernel's blocks fit on this machine's GPU, or else on the newest GPU with known figures.
+/// How a kernel's blocks fit on this machine's GPU, or else on Hopper.
 pub(in crate::cli) fn fit(entry: &'static Entry, device: &Device) -> host::Result<FitLine> {
     let [m, n, k] = COUNTED;
     let launches = product::launches(entry, Shape::new(m, n, k)?, &LIMITS);
@@ -47,7 +47,7 @@ pub(in crate::cli) fn fit(entry: &'static Entry, device: &Device) -> host::Resul
     let config = &config;
     let fit = match device.is_cuda() {
         true => profile::on_device(entry, config, device)?,
-        false => profile::on_gpu(entry, config, &GPUS[GPUS.len() - 1]),
+        false => profile::on_gpu(entry, config, profile::default_gpu()),
     };
     Ok(FitLine::new(&fit))
 }
