@@ -345,17 +345,9 @@ fn a_new_crate_may_have_an_imported_name(source: &Path) {
         fs::remove_file(folder.join("Cargo.lock")).unwrap();
         let options = xtask::new::Options { folder, name: Some(name.to_owned()), published: true };
         xtask::new::run(workspace(), &options).unwrap();
-        let arguments = [
-            "test",
-            "--no-run",
-            "--features",
-            "gpu",
-            "--examples",
-            "--tests",
-            "--quiet",
-            "--offline",
-        ];
-        let arguments = [&arguments[..], &["--config", "../new.toml"]].concat();
+        let arguments =
+            "test --no-run --features gpu --examples --tests --quiet --offline --config";
+        let arguments = arguments.split(' ').chain(["../new.toml"]).collect::<Vec<_>>();
         let ran = scratch.cargo(toolchain().as_deref(), &target, &arguments);
         assert!(ran.status.success(), "{name}: {}", text(&ran));
     }

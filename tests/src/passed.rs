@@ -17,26 +17,11 @@ use crate::{scratch::workspace, skip, skip::is_set};
 
 /// The files on which every check depends: the CPU device, what all products share, the host's
 /// layer, the tests' library, versions and profiles.
-const COMMON: [&str; 18] = [
-    "docs/testing/gemm.md",
-    "gpu/Cargo.toml",
-    "gpu/simt",
-    "gpu/src/collective",
-    "gpu/src/kernels/gemm",
-    "gpu/src/kernels/mod.rs",
-    "gpu/src/lib.rs",
-    "gpu/src/params.rs",
-    "gpu/src/registry",
-    "gpu/src/registry.rs",
-    "gpu/specialise",
-    "host/Cargo.toml",
-    "host/lib/Cargo.toml",
-    "host/lib/src",
-    "host/src",
-    "tests/src",
-    "Cargo.lock",
-    "Cargo.toml",
-];
+const COMMON: &str = "\
+    docs/testing/gemm.md gpu/Cargo.toml gpu/simt gpu/src/collective gpu/src/kernels/gemm \
+    gpu/src/kernels/mod.rs gpu/src/lib.rs gpu/src/params.rs gpu/src/registry gpu/src/registry.rs \
+    gpu/specialise host/Cargo.toml host/lib/Cargo.toml host/lib/src host/src tests/src Cargo.lock \
+    Cargo.toml";
 
 /// A running check. If it ends without a panic, that is recorded.
 pub struct Note(Option<PathBuf>);
@@ -92,7 +77,7 @@ fn noted(name: &str, files: &[&str]) -> Option<PathBuf> {
     files.iter().for_each(|file| hash(&workspace().join(file), &mut hasher));
     // This program does not test a file that was written after it was compiled.
     let compiled = env::current_exe().and_then(fs::metadata).and_then(|exe| exe.modified()).ok()?;
-    let all = COMMON.iter().chain(files).map(|file| workspace().join(file));
+    let all = COMMON.split(' ').chain(files.iter().copied()).map(|file| workspace().join(file));
     if all.into_iter().any(|file| newest(&file).is_none_or(|written| written > compiled)) {
         return None;
     }
@@ -105,7 +90,7 @@ fn common() -> u64 {
     static COMMON_HASH: OnceLock<u64> = OnceLock::new();
     *COMMON_HASH.get_or_init(|| {
         let mut hasher = DefaultHasher::new();
-        COMMON.iter().for_each(|file| hash(&workspace().join(file), &mut hasher));
+        COMMON.split(' ').for_each(|file| hash(&workspace().join(file), &mut hasher));
         (cfg!(debug_assertions), env::var_os("RUSTFLAGS")).hash(&mut hasher);
         let version = Command::new("rustc").arg("-vV").output().map(|output| output.stdout);
         version.unwrap_or_default().hash(&mut hasher);

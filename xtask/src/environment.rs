@@ -192,31 +192,15 @@ mod tests {
 
     #[test]
     fn an_outer_build_is_forgotten_and_the_users_network_is_kept() {
-        for name in [
-            "CARGO",
-            "CARGO_ENCODED_RUSTFLAGS",
-            "CARGO_BUILD_TARGET",
-            "CARGO_TARGET_DIR",
-            "CARGO_PROFILE_RELEASE_LTO",
-            "RUSTC_WRAPPER",
-            "RUSTC",
-            "RUSTDOCFLAGS",
-            "RUSTFLAGS",
-            "RUSTUP_TOOLCHAIN",
-            "TARGET",
-        ] {
+        let of_builds = "CARGO CARGO_ENCODED_RUSTFLAGS CARGO_BUILD_TARGET CARGO_TARGET_DIR RUSTC \
+                         CARGO_PROFILE_RELEASE_LTO RUSTC_WRAPPER RUSTDOCFLAGS RUSTFLAGS \
+                         RUSTUP_TOOLCHAIN TARGET";
+        for name in of_builds.split(' ') {
             assert!(is_of_an_outer_build(name), "{name}");
         }
-        for name in [
-            "CARGO_HOME",
-            "CARGO_HTTP_CAINFO",
-            "CARGO_NET_OFFLINE",
-            "CARGO_REGISTRIES_MINE_INDEX",
-            "CARGO_TERM_COLOR",
-            "RUSTUP_HOME",
-            "RUST_BACKTRACE",
-            "PATH",
-        ] {
+        let of_users = "CARGO_HOME CARGO_HTTP_CAINFO CARGO_NET_OFFLINE CARGO_TERM_COLOR PATH \
+                        CARGO_REGISTRIES_MINE_INDEX RUSTUP_HOME RUST_BACKTRACE";
+        for name in of_users.split(' ') {
             assert!(!is_of_an_outer_build(name), "{name}");
         }
     }

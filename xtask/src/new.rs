@@ -40,84 +40,19 @@ const PACKAGES: [&str; 2] = ["host/lib", "gpu/simt"];
 /// Names of other crates that the new one is compiled with, and of its own example and test: as
 /// they are in the source, with `_` for `-`. (What its files import may be its name: they write
 /// `::` before it.)
-const TAKEN: [&str; 14] = [
-    "alloc",
-    "core",
-    "cuda_dyn",
-    "gpu_gemm",
-    "gpu_gemm_kernels",
-    "gpu_occupancy",
-    "gpu_simt",
-    "gpu_simt_macros",
-    "proc_macro",
-    "ptx_specialise",
-    "simt",
-    "std",
-    "test",
-    "transpose",
-];
+const TAKEN: &str = "\
+    alloc core cuda_dyn gpu_gemm gpu_gemm_kernels gpu_occupancy gpu_simt gpu_simt_macros \
+    proc_macro ptx_specialise simt std test transpose";
 
 /// Words that `syn` takes for names.
 const WORDS: [&str; 1] = ["gen"];
 
 /// Names that every file has without importing them. A crate of such a name hides the type.
-const PRELUDE: [&str; 55] = [
-    "AsMut",
-    "AsRef",
-    "Box",
-    "Clone",
-    "Copy",
-    "Default",
-    "DoubleEndedIterator",
-    "Drop",
-    "Eq",
-    "ExactSizeIterator",
-    "Extend",
-    "Fn",
-    "FnMut",
-    "FnOnce",
-    "From",
-    "FromIterator",
-    "Future",
-    "Into",
-    "IntoFuture",
-    "IntoIterator",
-    "Iterator",
-    "Option",
-    "Ord",
-    "PartialEq",
-    "PartialOrd",
-    "Result",
-    "Send",
-    "Sized",
-    "String",
-    "Sync",
-    "ToOwned",
-    "ToString",
-    "TryFrom",
-    "TryInto",
-    "Unpin",
-    "Vec",
-    "bool",
-    "char",
-    "f16",
-    "f32",
-    "f64",
-    "f128",
-    "i8",
-    "i16",
-    "i32",
-    "i64",
-    "i128",
-    "isize",
-    "str",
-    "u8",
-    "u16",
-    "u32",
-    "u64",
-    "u128",
-    "usize",
-];
+const PRELUDE: &str = "\
+    AsMut AsRef Box Clone Copy Default DoubleEndedIterator Drop Eq ExactSizeIterator Extend Fn \
+    FnMut FnOnce From FromIterator Future Into IntoFuture IntoIterator Iterator Option Ord \
+    PartialEq PartialOrd Result Send Sized String Sync ToOwned ToString TryFrom TryInto Unpin Vec \
+    bool char f16 f32 f64 f128 i8 i16 i32 i64 i128 isize str u8 u16 u32 u64 u128 usize";
 
 /// The options.
 #[derive(Clone, Debug, Default)]
@@ -299,10 +234,11 @@ fn check_name(name: &str) -> Result<(), Refused> {
     if is_word {
         return refused("must not be a word of Rust");
     }
-    if PRELUDE.contains(&&*in_source) {
+    let is_among = |names: &str| names.split(' ').any(|name| name == in_source);
+    if is_among(PRELUDE) {
         return refused("must not be a type or a trait that every file of Rust knows");
     }
-    if TAKEN.contains(&&*in_source) {
+    if is_among(TAKEN) {
         return refused("must not be a name that the crate uses already");
     }
     Ok(())

@@ -38,32 +38,12 @@ failed, as cargo says.
 ";
 
 /// Cargo's options with a value, and those without.
-const WITH_VALUE: [&str; 13] = [
-    "--package",
-    "-p",
-    "--exclude",
-    "--manifest-path",
-    "--features",
-    "-F",
-    "--profile",
-    "--target-dir",
-    "--jobs",
-    "-j",
-    "--config",
-    "--color",
-    "-Z",
-];
-const PLAIN: [&str; 9] = [
-    "--workspace",
-    "--all-features",
-    "--no-default-features",
-    "--release",
-    "-r",
-    "--locked",
-    "--offline",
-    "--frozen",
-    "--keep-going",
-];
+const WITH_VALUE: &str = "\
+    --package -p --exclude --manifest-path --features -F --profile --target-dir --jobs -j --config \
+    --color -Z";
+const PLAIN: &str = "\
+    --workspace --all-features --no-default-features --release -r --locked --offline --frozen \
+    --keep-going";
 
 #[derive(Debug, Default, PartialEq)]
 struct Arguments {
@@ -118,7 +98,7 @@ impl Arguments {
                         }
                     };
                 }
-                _ if WITH_VALUE.contains(&option) => {
+                _ if WITH_VALUE.split(' ').any(|known| known == option) => {
                     let joined = joined.is_some();
                     parsed.of_cargo.push(argument.clone());
                     if !joined {
@@ -130,7 +110,7 @@ impl Arguments {
                 _ if text.get(..2).is_some_and(|of| ["-F", "-Z", "-j", "-p"].contains(&of)) => {
                     parsed.of_cargo.push(argument);
                 }
-                _ if PLAIN.contains(&&*text) => parsed.of_cargo.push(argument),
+                _ if PLAIN.split(' ').any(|known| known == text) => parsed.of_cargo.push(argument),
                 _ if option.starts_with('-') => {
                     return Err(format!(
                         "`{text}` is no option: `cargo gpu-check --help` lists them"
