@@ -60,7 +60,7 @@ fn a_finding_of_several_cases_is_told_once() {
     let title = "1 finding in f:\n\nerror[write-after-write]: race: a write after a write, in the shared array";
     assert!(said.starts_with(title), "{said}");
     for part in [
-        "  --> tests/specimens/src/kernels/races.rs:41:9\n",
+        "  --> tests/specimens/src/kernels/races.rs:38:9\n",
         "note: wrote here\n",
         "  = note: in f(2), f(3, 4), f(5); in each of 10 orders\n",
         "  = help: let one thread write each element",

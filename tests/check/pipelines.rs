@@ -58,7 +58,7 @@ fn races_are_found_in_every_order_and_name_both_lines() {
         ),
         (
             "no_fence_after_init",
-            "tile.load_box(0, &boxes, (0, first * ROWS, 0), full.at(0));",
+            "tile.load_box(0, &boxes, (0, first * ROWS, col), full.at(0));",
             "full.at(0).init(1);",
         ),
         (
@@ -70,7 +70,7 @@ fn races_are_found_in_every_order_and_name_both_lines() {
         (
             "written_before_the_copy",
             "tile[t] = 0.0;",
-            "tile.load_box(0, &boxes, (0, first * ROWS, 0), full.at(0));",
+            "tile.load_box(0, &boxes, (0, first * ROWS, col), full.at(0));",
         ),
         (
             "remote_read_too_early",
@@ -117,7 +117,10 @@ fn a_copy_to_global_memory_that_is_not_waited_for_names_both_lines() {
         "tiles.store_box(tile, &boxes, (0, number * ROWS, 0));",
         "tiles[tile + 63 - t] = x[number as usize * BOX + t];",
     );
-    let first = "tile.store_box(0, &boxes, (0, first * ROWS, 0));";
+    let (first, again) = (
+        "tile.store_box(0, &boxes, (0, first * ROWS, col));",
+        "tile.store_box(0, &boxes, (0, first * ROWS, 0));",
+    );
     for (name, kind, line, other) in [
         ("written_under_a_store", Kind::WriteAfterRead, write, STORE),
         ("waited_behind_the_barrier", Kind::WriteAfterRead, write, STORE),
@@ -129,7 +132,7 @@ fn a_copy_to_global_memory_that_is_not_waited_for_names_both_lines() {
             "tile[63 - t] = x[first as usize * BOX + t];",
         ),
         ("two_blocks_store", Kind::WriteAfterWrite, STORE, STORE),
-        ("stored_again_too_early", Kind::WriteAfterWrite, first, first),
+        ("stored_again_too_early", Kind::WriteAfterWrite, again, again),
     ] {
         every_order_finds(name, |finding| {
             let lines = [&finding.place, &finding.other_place].map(|place| text(place.as_ref()));
@@ -186,7 +189,7 @@ fn a_box_that_begins_at_no_multiple_of_sixteen_bytes_names_its_column() {
         finding.kind == Kind::Misaligned
             && finding.memory.as_deref() == Some("buffer x")
             && text(finding.place.as_ref())
-                == "tile.load_box(0, &boxes, (0, first * ROWS, 6), full.at(0));"
+                == "tile.load_box(0, &boxes, (0, first * ROWS, col), full.at(0));"
             && finding.detail == detail
     });
 }
@@ -230,12 +233,12 @@ fn the_end_of_a_block_names_what_it_comes_before() {
         ),
         (
             "ends_under_a_store",
-            "tile.store_box(0, &boxes, (0, first * ROWS, 0));",
+            "tile.store_box(0, &boxes, (0, first * ROWS, col));",
             "a copy that reads, and block",
         ),
         (
             "stored_in_no_group",
-            "tile.store_box(0, &boxes, (0, first * ROWS, 0));",
+            "tile.store_box(0, &boxes, (0, first * ROWS, col));",
             "a copy that reads, and block",
         ),
         ("ends_without_a_drain", "consumer.release();", "an arrival, and block"),

@@ -151,12 +151,12 @@ mod tests {
     #[test]
     fn a_race_for_people() {
         let file = "tests/specimens/src/kernels/races.rs";
-        let memory = format!("the shared array of 32 elements of 4 bytes declared at {file}:38:20");
+        let memory = format!("the shared array of 32 elements of 4 bytes declared at {file}:36:20");
         let expected = format!(
             "
 race: a write after a write, in {memory} (64 times)
-    writes {file}:41:9
-    wrote  {file}:41:9
+    writes {file}:38:9
+    wrote  {file}:38:9
     block [0, 0, 0] thread [1, 0, 0], element 0, against thread [0, 0, 0]
     block [0, 0, 0] thread [3, 0, 0], element 1, against thread [2, 0, 0]
     block [0, 0, 0] thread [5, 0, 0], element 2, against thread [4, 0, 0]
@@ -188,7 +188,7 @@ race: a write after a write, in {memory} (64 times)
             assert_eq!(object[key], value, "{key}");
         }
         let place = json!({
-            "file": "tests/specimens/src/kernels/races.rs", "line": 41, "column": 9, "source": null
+            "file": "tests/specimens/src/kernels/races.rs", "line": 38, "column": 9, "source": null
         });
         assert_eq!((&object["place"], &object["other_place"]), (&place, &place));
         let memory = object["memory"].as_str().unwrap();

@@ -196,7 +196,7 @@ enum Flag {
 
 /// The first warp hands numbers to the second through shared memory.
 #[inline(always)]
-fn flag_in_shared_memory(mut y: Out<f32>, way: Flag) {
+fn flag_in_shared_memory(mut y: Out<f32>, _words: Out<u32>, way: Flag) {
     let (flag, mut data) = (shared!(u32; 1), shared!(f32; 32));
     if t() == 0 {
         flag.atomic(0).store(0);
@@ -257,158 +257,81 @@ pub fn one_value_by_atomic_stores(n: u32, _x: In<f32>, y: Out<f32>, words: Out<u
     y.atomic(0).store(1.0);
 }
 
-/// Adds under a lock, by comparison and exchange.
-#[kernel(block = (64), len(y = n, words = 32))]
-pub fn locked(n: u32, _x: In<f32>, y: Out<f32>, words: Out<u32>) {
-    under_a_lock(y, words, Lock::ByComparison);
+/// Kernels of a pattern, by the way it is carried out, with the block's barriers.
+macro_rules! kernels {
+    ($pattern:ident($ways:ident): $($(#[$doc:meta])* $name:ident: $way:ident, $barriers:tt;)*) => {$(
+        $(#[$doc])*
+        #[kernel(block = (64), barriers = $barriers, len(y = n, words = 32))]
+        pub fn $name(n: u32, _x: In<f32>, y: Out<f32>, words: Out<u32>) {
+            $pattern(y, words, $ways::$way);
+        }
+    )*};
 }
 
-/// Adds under a lock, by exchange.
-#[kernel(block = (64), len(y = n, words = 32))]
-pub fn locked_by_exchange(n: u32, _x: In<f32>, y: Out<f32>, words: Out<u32>) {
-    under_a_lock(y, words, Lock::ByExchange);
+kernels! {
+    under_a_lock(Lock):
+    /// Adds under a lock, by comparison and exchange.
+    locked: ByComparison, 0;
+    /// Adds under a lock, by exchange.
+    locked_by_exchange: ByExchange, 0;
+    /// Adds under a lock, which a store with release semantics gives back.
+    given_back_by_a_release: GivenBackByStore, 0;
+    /// Does not take the lock.
+    not_locked: NotTaken, 0;
+    /// Takes the lock without a fence behind it.
+    no_fence_behind_the_lock: NoFenceBehind, 0;
+    /// Gives the lock back without a fence before it.
+    no_fence_before_the_unlock: NoFenceBefore, 0;
+    /// The fences order the threads of the block alone.
+    locked_by_fences_of_the_block: BlockFences, 0;
 }
 
-/// Adds under a lock, which a store with release semantics gives back.
-#[kernel(block = (64), len(y = n, words = 32))]
-pub fn given_back_by_a_release(n: u32, _x: In<f32>, y: Out<f32>, words: Out<u32>) {
-    under_a_lock(y, words, Lock::GivenBackByStore);
+kernels! {
+    last_block_adds(Last):
+    /// One thread calls the fence, behind the barrier.
+    last_block_by_one_fence: FenceOfOne, 2;
+    /// Each thread calls the fence, before the barrier.
+    last_block_by_all_fences: FenceOfEach, 2;
+    /// Each thread calls the fence behind the barrier, and reads.
+    last_block_whose_threads_read: EachReads, 2;
+    /// The threads tell the first one by a counter in shared memory, and it tells the other blocks.
+    last_block_by_a_counter: ByCounter, 2;
+    /// Adds to the counter without a fence.
+    last_block_without_a_fence: NoFence, 2;
+    /// The fence orders the threads of the block alone.
+    last_block_by_a_fence_of_the_block: BlockFence, 2;
+    /// One thread of the block calls the fence before the barrier, for itself.
+    last_block_by_the_fence_of_another: FenceOfAnother, 2;
+    /// Adds to the counter before the other warp has written.
+    last_block_without_a_barrier: NoBarrier, 1;
+    /// Does not look which block comes last.
+    each_block_is_the_last: NotAsked, 2;
 }
 
-/// Does not take the lock.
-#[kernel(block = (64), len(y = n, words = 32))]
-pub fn not_locked(n: u32, _x: In<f32>, y: Out<f32>, words: Out<u32>) {
-    under_a_lock(y, words, Lock::NotTaken);
+kernels! {
+    look_back(Look):
+    /// A prefix sum over the blocks, by release and acquire.
+    look_back_by_orders: ByOrders, 1;
+    /// A prefix sum over the blocks, by fences.
+    look_back_by_fences: ByFences, 1;
+    /// Tells that the sum is there by a relaxed store.
+    look_back_relaxed_store: RelaxedStore, 1;
+    /// Waits for the sum by a relaxed load.
+    look_back_relaxed_load: RelaxedLoad, 1;
+    /// Tells that the sum is there by a plain write.
+    look_back_plain_flag: PlainFlag, 1;
+    /// One thread waits, and another reads.
+    look_back_without_a_barrier: NoBarrier, 0;
 }
 
-/// Takes the lock without a fence behind it.
-#[kernel(block = (64), len(y = n, words = 32))]
-pub fn no_fence_behind_the_lock(n: u32, _x: In<f32>, y: Out<f32>, words: Out<u32>) {
-    under_a_lock(y, words, Lock::NoFenceBehind);
-}
-
-/// Gives the lock back without a fence before it.
-#[kernel(block = (64), len(y = n, words = 32))]
-pub fn no_fence_before_the_unlock(n: u32, _x: In<f32>, y: Out<f32>, words: Out<u32>) {
-    under_a_lock(y, words, Lock::NoFenceBefore);
-}
-
-/// The fences order the threads of the block alone.
-#[kernel(block = (64), len(y = n, words = 32))]
-pub fn locked_by_fences_of_the_block(n: u32, _x: In<f32>, y: Out<f32>, words: Out<u32>) {
-    under_a_lock(y, words, Lock::BlockFences);
-}
-
-/// One thread calls the fence, behind the barrier.
-#[kernel(block = (64), barriers = 2, len(y = n, words = 32))]
-pub fn last_block_by_one_fence(n: u32, _x: In<f32>, y: Out<f32>, words: Out<u32>) {
-    last_block_adds(y, words, Last::FenceOfOne);
-}
-
-/// Each thread calls the fence, before the barrier.
-#[kernel(block = (64), barriers = 2, len(y = n, words = 32))]
-pub fn last_block_by_all_fences(n: u32, _x: In<f32>, y: Out<f32>, words: Out<u32>) {
-    last_block_adds(y, words, Last::FenceOfEach);
-}
-
-/// Each thread calls the fence behind the barrier, and reads.
-#[kernel(block = (64), barriers = 2, len(y = n, words = 32))]
-pub fn last_block_whose_threads_read(n: u32, _x: In<f32>, y: Out<f32>, words: Out<u32>) {
-    last_block_adds(y, words, Last::EachReads);
-}
-
-/// The threads tell the first one by a counter in shared memory, and it tells the other blocks.
-#[kernel(block = (64), barriers = 2, len(y = n, words = 32))]
-pub fn last_block_by_a_counter(n: u32, _x: In<f32>, y: Out<f32>, words: Out<u32>) {
-    last_block_adds(y, words, Last::ByCounter);
-}
-
-/// Adds to the counter without a fence.
-#[kernel(block = (64), barriers = 2, len(y = n, words = 32))]
-pub fn last_block_without_a_fence(n: u32, _x: In<f32>, y: Out<f32>, words: Out<u32>) {
-    last_block_adds(y, words, Last::NoFence);
-}
-
-/// The fence orders the threads of the block alone.
-#[kernel(block = (64), barriers = 2, len(y = n, words = 32))]
-pub fn last_block_by_a_fence_of_the_block(n: u32, _x: In<f32>, y: Out<f32>, words: Out<u32>) {
-    last_block_adds(y, words, Last::BlockFence);
-}
-
-/// One thread of the block calls the fence before the barrier, for itself.
-#[kernel(block = (64), barriers = 2, len(y = n, words = 32))]
-pub fn last_block_by_the_fence_of_another(n: u32, _x: In<f32>, y: Out<f32>, words: Out<u32>) {
-    last_block_adds(y, words, Last::FenceOfAnother);
-}
-
-/// Adds to the counter before the other warp has written.
-#[kernel(block = (64), barriers = 1, len(y = n, words = 32))]
-pub fn last_block_without_a_barrier(n: u32, _x: In<f32>, y: Out<f32>, words: Out<u32>) {
-    last_block_adds(y, words, Last::NoBarrier);
-}
-
-/// Does not look which block comes last.
-#[kernel(block = (64), barriers = 2, len(y = n, words = 32))]
-pub fn each_block_is_the_last(n: u32, _x: In<f32>, y: Out<f32>, words: Out<u32>) {
-    last_block_adds(y, words, Last::NotAsked);
-}
-
-/// A prefix sum over the blocks, by release and acquire.
-#[kernel(block = (64), barriers = 1, len(y = n, words = 32))]
-pub fn look_back_by_orders(n: u32, _x: In<f32>, y: Out<f32>, words: Out<u32>) {
-    look_back(y, words, Look::ByOrders);
-}
-
-/// A prefix sum over the blocks, by fences.
-#[kernel(block = (64), barriers = 1, len(y = n, words = 32))]
-pub fn look_back_by_fences(n: u32, _x: In<f32>, y: Out<f32>, words: Out<u32>) {
-    look_back(y, words, Look::ByFences);
-}
-
-/// Tells that the sum is there by a relaxed store.
-#[kernel(block = (64), barriers = 1, len(y = n, words = 32))]
-pub fn look_back_relaxed_store(n: u32, _x: In<f32>, y: Out<f32>, words: Out<u32>) {
-    look_back(y, words, Look::RelaxedStore);
-}
-
-/// Waits for the sum by a relaxed load.
-#[kernel(block = (64), barriers = 1, len(y = n, words = 32))]
-pub fn look_back_relaxed_load(n: u32, _x: In<f32>, y: Out<f32>, words: Out<u32>) {
-    look_back(y, words, Look::RelaxedLoad);
-}
-
-/// Tells that the sum is there by a plain write.
-#[kernel(block = (64), barriers = 1, len(y = n, words = 32))]
-pub fn look_back_plain_flag(n: u32, _x: In<f32>, y: Out<f32>, words: Out<u32>) {
-    look_back(y, words, Look::PlainFlag);
-}
-
-/// One thread waits, and another reads.
-#[kernel(block = (64), len(y = n, words = 32))]
-pub fn look_back_without_a_barrier(n: u32, _x: In<f32>, y: Out<f32>, words: Out<u32>) {
-    look_back(y, words, Look::NoBarrier);
-}
-
-/// A warp waits for a flag in shared memory, by release and acquire.
-#[kernel(block = (64), barriers = 1, len(y = n))]
-pub fn shared_flag_by_orders(n: u32, _x: In<f32>, y: Out<f32>, _words: Out<u32>) {
-    flag_in_shared_memory(y, Flag::ByOrders);
-}
-
-/// A warp waits for a flag in shared memory, by fences of the block.
-#[kernel(block = (64), barriers = 1, len(y = n))]
-pub fn shared_flag_by_fences(n: u32, _x: In<f32>, y: Out<f32>, _words: Out<u32>) {
-    flag_in_shared_memory(y, Flag::ByBlockFences);
-}
-
-/// Tells the other warp by a relaxed store.
-#[kernel(block = (64), barriers = 1, len(y = n))]
-pub fn shared_flag_relaxed(n: u32, _x: In<f32>, y: Out<f32>, _words: Out<u32>) {
-    flag_in_shared_memory(y, Flag::RelaxedStore);
-}
-
-/// One lane waits, and the others read.
-#[kernel(block = (64), barriers = 1, len(y = n))]
-pub fn shared_flag_for_one_lane(n: u32, _x: In<f32>, y: Out<f32>, _words: Out<u32>) {
-    flag_in_shared_memory(y, Flag::WaitedByOne);
+kernels! {
+    flag_in_shared_memory(Flag):
+    /// A warp waits for a flag in shared memory, by release and acquire.
+    shared_flag_by_orders: ByOrders, 1;
+    /// A warp waits for a flag in shared memory, by fences of the block.
+    shared_flag_by_fences: ByBlockFences, 1;
+    /// Tells the other warp by a relaxed store.
+    shared_flag_relaxed: RelaxedStore, 1;
+    /// One lane waits, and the others read.
+    shared_flag_for_one_lane: WaitedByOne, 1;
 }

@@ -1,13 +1,12 @@
 //! Barriers that not all threads of the block reach.
 
-use super::device::*;
+use super::{device::*, here};
 
 /// Threads without an element return before the barrier.
 #[kernel(block = (64), shared = 64 * 4, len(x = n, y = n))]
 pub fn skipped_barrier(n: u32, x: In<f32>, mut y: Out<f32>) {
     let mut line = shared![f32; 64];
-    let t = thread::thread_idx_x() as usize;
-    let i = thread::block_idx_x() as usize * 64 + t;
+    let (t, i) = here(64);
     if i >= n as usize {
         return;
     }
@@ -20,8 +19,7 @@ pub fn skipped_barrier(n: u32, x: In<f32>, mut y: Out<f32>) {
 #[kernel(block = (64), shared = 64 * 4, barriers = 2, len(x = n, y = n))]
 pub fn two_barriers(n: u32, x: In<f32>, mut y: Out<f32>) {
     let mut line = shared![f32; 64];
-    let t = thread::thread_idx_x() as usize;
-    let i = thread::block_idx_x() as usize * 64 + t;
+    let (t, i) = here(64);
     if t < 40 {
         line[t] = x[i % n as usize];
         thread::sync_threads();

@@ -1,13 +1,12 @@
 //! Correct kernels that a careless checker might report.
 
-use super::device::*;
+use super::{device::*, here};
 
 /// Exchanges within a warp, with `sync_warp` before and after.
 #[kernel(block = (64), shared = 64 * 4, len(x = n, y = n))]
 pub fn warp_exchange(n: u32, x: In<f32>, mut y: Out<f32>) {
     let mut line = shared![f32; 64];
-    let t = thread::thread_idx_x() as usize;
-    let i = thread::block_idx_x() as usize * 64 + t;
+    let (t, i) = here(64);
     let mut value = x[i % n as usize];
     for _ in 0..3 {
         line[t] = value;
@@ -24,8 +23,7 @@ pub fn warp_exchange(n: u32, x: In<f32>, mut y: Out<f32>) {
 #[kernel(block = (32), shared = 32 * 4, len(x = n, y = n))]
 pub fn half_warp_exchange(n: u32, x: In<f32>, mut y: Out<f32>) {
     let mut line = shared![f32; 32];
-    let t = thread::thread_idx_x() as usize;
-    let i = thread::block_idx_x() as usize * 32 + t;
+    let (t, i) = here(32);
     line[t] = x[i % n as usize];
     warp::sync_warp(if t < 16 { 0xffff } else { 0xffff_0000 });
     if i < n as usize {
@@ -56,8 +54,7 @@ pub fn padded_transpose(n: u32, x: In<f32>, mut y: Out<f32>) {
 #[kernel(block = (64), shared = 4 * 4, len(x = n, y = n))]
 pub fn atomics(n: u32, x: In<f32>, mut y: Out<f32>) {
     let mut bins = shared![f32; 4];
-    let t = thread::thread_idx_x() as usize;
-    let i = thread::block_idx_x() as usize * 64 + t;
+    let (t, i) = here(64);
     if t < 4 {
         bins[t] = 0.0;
     }
@@ -76,8 +73,7 @@ pub fn atomics(n: u32, x: In<f32>, mut y: Out<f32>) {
 pub fn atomic_types(n: u32, x: In<f32>, mut y: Out<f32>) {
     let (mut unsigned, mut signed) = (shared![u32; 1], shared![i32; 1]);
     let (mut long, mut double) = (shared![u64; 1], shared![f64; 1]);
-    let t = thread::thread_idx_x() as usize;
-    let i = thread::block_idx_x() as usize * 64 + t;
+    let (t, i) = here(64);
     if t == 0 {
         (unsigned[0], signed[0], long[0], double[0]) = (0, 0, 0, 0.0);
     }
@@ -112,8 +108,7 @@ pub fn overlapping_reads(n: u32, x: In<f32>, mut y: Out<f32>) {
 #[kernel(block = (64), shared = 2 * 64 * 4, len(x = n, y = n))]
 pub fn double_buffer(n: u32, x: In<f32>, mut y: Out<f32>) {
     let mut lines = shared![f32; 2, 64];
-    let t = thread::thread_idx_x() as usize;
-    let i = thread::block_idx_x() as usize * 64 + t;
+    let (t, i) = here(64);
     let mut sum = 0.0;
     for round in 0..n as usize / 25 {
         lines[(round % 2, t)] = x[(i + round) % n as usize];
@@ -129,8 +124,7 @@ pub fn double_buffer(n: u32, x: In<f32>, mut y: Out<f32>) {
 #[kernel(block = (64), shared = 64 * 4, len(x = n, y = n))]
 pub fn early_exit(n: u32, x: In<f32>, mut y: Out<f32>) {
     let mut line = shared![f32; 64];
-    let t = thread::thread_idx_x() as usize;
-    let i = thread::block_idx_x() as usize * 64 + t;
+    let (t, i) = here(64);
     line[t] = x[i % n as usize];
     thread::sync_threads();
     if i >= n as usize {
@@ -144,8 +138,7 @@ pub fn early_exit(n: u32, x: In<f32>, mut y: Out<f32>) {
 pub fn neighbouring_bytes(n: u32, x: In<f32>, mut y: Out<f32>) {
     let mut bytes = shared![u8; 64];
     let mut halves = shared![u16; 64];
-    let t = thread::thread_idx_x() as usize;
-    let i = thread::block_idx_x() as usize * 64 + t;
+    let (t, i) = here(64);
     let value = x[i % n as usize];
     bytes[t] = value as u8;
     halves[t] = value as u16;

@@ -1,13 +1,12 @@
 //! Asynchronous copies that are not waited for, or not long enough.
 
-use super::device::*;
+use super::{device::*, here};
 
 /// A thread reads what it has copied itself, without a wait.
 #[kernel(block = (64), shared = 64 * size_of::<f32>(), len(x = n, y = n))]
 pub fn copy_not_waited_for(n: u32, x: In<f32>, mut y: Out<f32>) {
     let mut tile = shared![f32; 64];
-    let t = thread::thread_idx_x() as usize;
-    let i = thread::block_idx_x() as usize * 64 + t;
+    let (t, i) = here(64);
     tile.copy_async::<1>(t, &x, i, i < n as usize);
     copies::commit_group();
     if i < n as usize {
@@ -19,8 +18,7 @@ pub fn copy_not_waited_for(n: u32, x: In<f32>, mut y: Out<f32>) {
 #[kernel(block = (64), shared = 64 * size_of::<f32>(), len(x = n, y = n))]
 pub fn copy_in_no_group(n: u32, x: In<f32>, mut y: Out<f32>) {
     let mut tile = shared![f32; 64];
-    let t = thread::thread_idx_x() as usize;
-    let i = thread::block_idx_x() as usize * 64 + t;
+    let (t, i) = here(64);
     tile.copy_async::<1>(t, &x, i, i < n as usize);
     copies::wait_group::<0>();
     if i < n as usize {
@@ -32,8 +30,7 @@ pub fn copy_in_no_group(n: u32, x: In<f32>, mut y: Out<f32>) {
 #[kernel(block = (64), shared = 64 * size_of::<f32>(), len(x = n, y = n))]
 pub fn copy_without_a_barrier(n: u32, x: In<f32>, mut y: Out<f32>) {
     let mut tile = shared![f32; 64];
-    let t = thread::thread_idx_x() as usize;
-    let i = thread::block_idx_x() as usize * 64 + t;
+    let (t, i) = here(64);
     tile.copy_async::<1>(t, &x, i, i < n as usize);
     copies::commit_group();
     copies::wait_group::<0>();
@@ -46,8 +43,7 @@ pub fn copy_without_a_barrier(n: u32, x: In<f32>, mut y: Out<f32>) {
 #[kernel(block = (64), shared = 2 * 64 * size_of::<f32>(), len(x = n, y = n))]
 pub fn one_group_too_few(n: u32, x: In<f32>, mut y: Out<f32>) {
     let mut tile = shared![f32; 2, 64];
-    let t = thread::thread_idx_x() as usize;
-    let i = thread::block_idx_x() as usize * 64 + t;
+    let (t, i) = here(64);
     for half in 0..2 {
         tile.copy_async::<1>(half * 64 + t, &x, i, i < n as usize);
         copies::commit_group();
@@ -63,8 +59,7 @@ pub fn one_group_too_few(n: u32, x: In<f32>, mut y: Out<f32>) {
 #[kernel(block = (64), shared = 64 * size_of::<f32>(), len(x = n, y = n))]
 pub fn copied_too_early(n: u32, x: In<f32>, mut y: Out<f32>) {
     let mut tile = shared![f32; 64];
-    let t = thread::thread_idx_x() as usize;
-    let i = thread::block_idx_x() as usize * 64 + t;
+    let (t, i) = here(64);
     let mut sum = 0.0;
     for _ in 0..n as usize / 50 {
         tile.copy_async::<1>(t, &x, i, i < n as usize);
@@ -82,8 +77,7 @@ pub fn copied_too_early(n: u32, x: In<f32>, mut y: Out<f32>) {
 #[kernel(block = (64), shared = 64 * size_of::<f32>(), len(x = n, y = n))]
 pub fn one_buffer_for_two_copies(n: u32, x: In<f32>, mut y: Out<f32>) {
     let mut tile = shared![f32; 64];
-    let t = thread::thread_idx_x() as usize;
-    let i = thread::block_idx_x() as usize * 64 + t;
+    let (t, i) = here(64);
     let mut sum = 0.0;
     tile.copy_async::<1>(t, &x, i, i < n as usize);
     copies::commit_group();
@@ -104,8 +98,7 @@ pub fn one_buffer_for_two_copies(n: u32, x: In<f32>, mut y: Out<f32>) {
 #[kernel(block = (64), shared = 64 * size_of::<f32>(), len(x = n, y = n))]
 pub fn written_under_a_copy(n: u32, x: In<f32>, mut y: Out<f32>) {
     let mut tile = shared![f32; 64];
-    let t = thread::thread_idx_x() as usize;
-    let i = thread::block_idx_x() as usize * 64 + t;
+    let (t, i) = here(64);
     tile.copy_async::<1>(t, &x, i, i < n as usize);
     copies::commit_group();
     tile[t] = 5.0;
@@ -119,8 +112,7 @@ pub fn written_under_a_copy(n: u32, x: In<f32>, mut y: Out<f32>) {
 #[kernel(block = (64), shared = 64 * size_of::<f32>(), len(x = n, y = n))]
 pub fn copy_and_sync_warp(n: u32, x: In<f32>, mut y: Out<f32>) {
     let mut tile = shared![f32; 64];
-    let t = thread::thread_idx_x() as usize;
-    let i = thread::block_idx_x() as usize * 64 + t;
+    let (t, i) = here(64);
     tile.copy_async::<1>(t, &x, i, i < n as usize);
     copies::commit_group();
     warp::sync_warp(warp::ALL);

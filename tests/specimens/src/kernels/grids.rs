@@ -1,12 +1,11 @@
 //! Kernels that may start before the previous kernel has ended.
 
-use super::device::*;
+use super::{device::*, here};
 
 /// Reads what the previous kernel may not have written yet.
 #[kernel(block = (64), arch = 90, dependent, len(x = n, y = n))]
 pub fn read_before_the_wait(n: u32, x: In<f32>, mut y: Out<f32>) {
-    let t = thread::thread_idx_x() as usize;
-    let i = thread::block_idx_x() as usize * 64 + t;
+    let (_, i) = here(64);
     let value = x[i % n as usize];
     grid::wait_for_earlier();
     y[i % n as usize] = value;
@@ -15,8 +14,7 @@ pub fn read_before_the_wait(n: u32, x: In<f32>, mut y: Out<f32>) {
 /// Each element plus one, in reverse: what another block has written in the previous launch.
 #[kernel(block = (64), arch = 90, dependent, len(x = n, y = n))]
 pub fn one_more(n: u32, x: In<f32>, mut y: Out<f32>) {
-    let t = thread::thread_idx_x() as usize;
-    let i = thread::block_idx_x() as usize * 64 + t;
+    let (t, i) = here(64);
     grid::let_next_begin();
     // One thread waits for all.
     if t == 0 {

@@ -1,13 +1,12 @@
 //! Memory that was not written, or does not exist.
 
-use super::device::*;
+use super::{device::*, here};
 
 /// Reads a shared element that no thread has written.
 #[kernel(block = (64), shared = 65 * 4, len(x = n, y = n))]
 pub fn unwritten_shared(n: u32, x: In<f32>, mut y: Out<f32>) {
     let mut line = shared![f32; 65];
-    let t = thread::thread_idx_x() as usize;
-    let i = thread::block_idx_x() as usize * 64 + t;
+    let (t, i) = here(64);
     line[t] = x[i % n as usize];
     thread::sync_threads();
     if i < n as usize {
@@ -49,8 +48,7 @@ pub fn far_outside_buffer(n: u32, x: In<f32>, mut y: Out<f32>) {
 #[kernel(block = (64), shared = 64 * 4, len(x = n, y = n))]
 pub fn outside_shared(n: u32, x: In<f32>, mut y: Out<f32>) {
     let mut line = shared![f32; 64];
-    let t = thread::thread_idx_x() as usize;
-    let i = thread::block_idx_x() as usize * 64 + t;
+    let (t, i) = here(64);
     line[t] = x[i % n as usize];
     thread::sync_threads();
     if i < n as usize {
@@ -73,8 +71,7 @@ pub fn misaligned(n: u32, x: In<f32>, mut y: Out<f32>) {
 #[kernel(block = (64), shared = 128 * 4, len(x = n, y = n))]
 pub fn shared_not_as_declared(n: u32, x: In<f32>, mut y: Out<f32>) {
     let mut line = shared![f32; 64];
-    let t = thread::thread_idx_x() as usize;
-    let i = thread::block_idx_x() as usize * 64 + t;
+    let (t, i) = here(64);
     line[t] = x[i % n as usize];
     if i < n as usize {
         y[i] = line[t];
@@ -93,8 +90,7 @@ pub fn incomplete(n: u32, x: In<f32>, mut y: Out<f32>) {
 /// Half of the threads declare another array than the other half, at the same place.
 #[kernel(block = (64), len(x = n, y = n))]
 pub fn array_in_a_branch(n: u32, x: In<f32>, mut y: Out<f32>) {
-    let t = thread::thread_idx_x() as usize;
-    let i = thread::block_idx_x() as usize * 64 + t;
+    let (t, i) = here(64);
     let value = x[i % n as usize];
     let own = if t < 32 {
         let mut line = shared![f32; 64];

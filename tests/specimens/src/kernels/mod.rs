@@ -27,3 +27,10 @@ pub mod stores;
 pub mod tma;
 pub mod votes;
 pub mod warps;
+
+/// The thread, and its place among those of all blocks, which have so many threads along x.
+#[inline(always)]
+fn here(threads: usize) -> (usize, usize) {
+    let t = device::thread::thread_idx_x() as usize;
+    (t, device::thread::block_idx_x() as usize * threads + t)
+}

@@ -67,6 +67,65 @@ fn read<S: Scope>(
     }
 }
 
+/// What the blocks do before they send, and before they end.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Way {
+    Right,
+    OwnBytesAlone,
+    BarrierOfTheBlock,
+    NotDrained,
+}
+
+/// Each block copies half of the boxes to both.
+#[inline(always)]
+fn each_sends_half(n: u32, x: TensorMap<f32>, mut y: Out<f32>, way: Way) {
+    let (mut tiles, boxes) = (dynamic_shared![f32], x.boxes::<4, 16, 0>());
+    let pipeline = cluster_pipeline![2];
+    let t = thread::thread_idx_x();
+    if t == 0 {
+        pipeline.init(64);
+    }
+    match way {
+        Way::BarrierOfTheBlock => thread::sync_threads(),
+        _ => cluster::sync(),
+    }
+    if t == 64 {
+        let mut producer = pipeline.producer();
+        let bytes = if way == Way::OwnBytesAlone { BYTES } else { 2 * BYTES };
+        send(&mut tiles, boxes, &mut producer, n, bytes);
+        if way != Way::NotDrained {
+            producer.drain();
+        }
+    } else if t < 64 {
+        read(&tiles, &mut y, pipeline.consumer(), n);
+    }
+}
+
+/// Kernels of it, with that number of barriers of the block.
+macro_rules! kernels {
+    ($($(#[$doc:meta])* $name:ident: $way:ident, $barriers:tt;)*) => {$(
+        $(#[$doc])*
+        #[kernel(
+            block = (96), cluster = (2), dynamic_shared = 4 * BYTES, shared = 32,
+            barriers = $barriers, arch = 90, len(y = n)
+        )]
+        pub fn $name(n: u32, x: TensorMap<f32>, y: Out<f32>) {
+            each_sends_half(n, x, y, Way::$way);
+        }
+    )*};
+}
+
+kernels! {
+    /// A block announces what it copies, but not what the other sends it.
+    announces_its_own_copy_alone: OwnBytesAlone, 0;
+    /// The other block's mbarriers may not be initialised yet.
+    sent_before_the_init: BarrierOfTheBlock, 1;
+    /// A block may end before the other's readers signal that they have read.
+    ends_without_a_drain: NotDrained, 0;
+    /// All blocks get the signal that a stage has been read, and wait for it before they end.
+    each_block_sends_half: Right, 0;
+}
+
 /// A reader signals only to its own block that it has read a stage, and the other block fills it.
 #[kernel(block = (96), cluster = (2), dynamic_shared = 4 * BYTES, shared = 32, arch = 90, len(y = n))]
 pub fn released_to_its_block_alone(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
@@ -80,61 +139,6 @@ pub fn released_to_its_block_alone(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
         let mut producer = pipeline.producer();
         send(&mut tiles, boxes, &mut producer, n, 2 * BYTES);
         producer.drain();
-    } else if t < 64 {
-        read(&tiles, &mut y, pipeline.consumer(), n);
-    }
-}
-
-/// A block announces what it copies, but not what the other sends it.
-#[kernel(block = (96), cluster = (2), dynamic_shared = 4 * BYTES, shared = 32, arch = 90, len(y = n))]
-pub fn announces_its_own_copy_alone(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
-    let (mut tiles, boxes) = (dynamic_shared![f32], x.boxes::<4, 16, 0>());
-    let pipeline = cluster_pipeline![2];
-    let t = thread::thread_idx_x();
-    if t == 0 {
-        pipeline.init(64);
-    }
-    cluster::sync();
-    if t == 64 {
-        let mut producer = pipeline.producer();
-        send(&mut tiles, boxes, &mut producer, n, BYTES);
-        producer.drain();
-    } else if t < 64 {
-        read(&tiles, &mut y, pipeline.consumer(), n);
-    }
-}
-
-/// The other block's mbarriers may not be initialised yet.
-#[kernel(block = (96), cluster = (2), dynamic_shared = 4 * BYTES, shared = 32, arch = 90, len(y = n))]
-pub fn sent_before_the_init(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
-    let (mut tiles, boxes) = (dynamic_shared![f32], x.boxes::<4, 16, 0>());
-    let pipeline = cluster_pipeline![2];
-    let t = thread::thread_idx_x();
-    if t == 0 {
-        pipeline.init(64);
-    }
-    thread::sync_threads();
-    if t == 64 {
-        let mut producer = pipeline.producer();
-        send(&mut tiles, boxes, &mut producer, n, 2 * BYTES);
-        producer.drain();
-    } else if t < 64 {
-        read(&tiles, &mut y, pipeline.consumer(), n);
-    }
-}
-
-/// A block may end before the other's readers signal that they have read.
-#[kernel(block = (96), cluster = (2), dynamic_shared = 4 * BYTES, shared = 32, arch = 90, len(y = n))]
-pub fn ends_without_a_drain(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
-    let (mut tiles, boxes) = (dynamic_shared![f32], x.boxes::<4, 16, 0>());
-    let pipeline = cluster_pipeline![2];
-    let t = thread::thread_idx_x();
-    if t == 0 {
-        pipeline.init(64);
-    }
-    cluster::sync();
-    if t == 64 {
-        send(&mut tiles, boxes, &mut pipeline.producer(), n, 2 * BYTES);
     } else if t < 64 {
         read(&tiles, &mut y, pipeline.consumer(), n);
     }
@@ -161,26 +165,7 @@ pub fn sent_to_an_ended_block(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
     }
 }
 
-/// All blocks get the signal that a stage has been read, and wait for it before they end.
-#[kernel(block = (96), cluster = (2), dynamic_shared = 4 * BYTES, shared = 32, arch = 90, len(y = n))]
-pub fn each_block_sends_half(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
-    let (mut tiles, boxes) = (dynamic_shared![f32], x.boxes::<4, 16, 0>());
-    let pipeline = cluster_pipeline![2];
-    let t = thread::thread_idx_x();
-    if t == 0 {
-        pipeline.init(64);
-    }
-    cluster::sync();
-    if t == 64 {
-        let mut producer = pipeline.producer();
-        send(&mut tiles, boxes, &mut producer, n, 2 * BYTES);
-        producer.drain();
-    } else if t < 64 {
-        read(&tiles, &mut y, pipeline.consumer(), n);
-    }
-}
-
-/// The same by whole warps: one lane of each signals to one of the blocks.
+/// Each block sends half by whole warps: one lane of each signals to one of the blocks.
 #[kernel(block = (96), cluster = (2), dynamic_shared = 4 * BYTES, shared = 32, arch = 90, len(y = n))]
 pub fn warps_of_both_blocks(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
     let (mut tiles, boxes) = (dynamic_shared![f32], x.boxes::<4, 16, 0>());

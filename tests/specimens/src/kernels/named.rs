@@ -1,13 +1,12 @@
 //! Barriers for some of the warps: blocks of 128 threads, whose halves are two warps each.
 
-use super::device::*;
+use super::{device::*, here};
 
 /// A half does not wait for the other, and reads what the other has written.
 #[kernel(block = (128), shared = 128 * 4, len(x = n, y = n))]
 pub fn barrier_of_its_half_alone(n: u32, x: In<f32>, mut y: Out<f32>) {
     let (mut line, halves) = (shared![f32; 128], named_barriers![1, 2; 64]);
-    let t = thread::thread_idx_x() as usize;
-    let i = thread::block_idx_x() as usize * 128 + t;
+    let (t, i) = here(128);
     line[t] = x[i % n as usize];
     halves.at(t / 64).sync();
     y[i % n as usize] = line[127 - t];
@@ -18,8 +17,7 @@ pub fn barrier_of_its_half_alone(n: u32, x: In<f32>, mut y: Out<f32>) {
 #[kernel(block = (128), shared = 128 * 4, len(x = n, y = n))]
 pub fn one_barrier_for_both_halves(n: u32, x: In<f32>, mut y: Out<f32>) {
     let (mut line, barriers) = (shared![f32; 128], named_barriers![1, 1; 64]);
-    let t = thread::thread_idx_x() as usize;
-    let i = thread::block_idx_x() as usize * 128 + t;
+    let (t, i) = here(128);
     line[t] = x[i % n as usize];
     barriers.at(0).sync();
     y[i % n as usize] = line[t / 64 * 64 + 63 - t % 64];
@@ -29,8 +27,7 @@ pub fn one_barrier_for_both_halves(n: u32, x: In<f32>, mut y: Out<f32>) {
 #[kernel(block = (128), shared = 128 * 4, len(x = n, y = n))]
 pub fn one_warp_too_many(n: u32, x: In<f32>, mut y: Out<f32>) {
     let (mut line, halves) = (shared![f32; 128], named_barriers![1, 2; 96]);
-    let t = thread::thread_idx_x() as usize;
-    let i = thread::block_idx_x() as usize * 128 + t;
+    let (t, i) = here(128);
     line[t] = x[i % n as usize];
     halves.at(t / 64).sync();
     y[i % n as usize] = line[t / 64 * 64 + 63 - t % 64];
@@ -40,8 +37,7 @@ pub fn one_warp_too_many(n: u32, x: In<f32>, mut y: Out<f32>) {
 #[kernel(block = (128), shared = 128 * 4, len(x = n, y = n))]
 pub fn half_a_warp_comes(n: u32, x: In<f32>, mut y: Out<f32>) {
     let (mut line, barriers) = (shared![f32; 128], named_barriers![1, 1; 128]);
-    let t = thread::thread_idx_x() as usize;
-    let i = thread::block_idx_x() as usize * 128 + t;
+    let (t, i) = here(128);
     line[t] = x[i % n as usize];
     if t < 112 {
         barriers.at(0).sync();
@@ -100,8 +96,7 @@ pub fn arrives_again(n: u32, x: In<f32>, mut y: Out<f32>) {
 pub fn one_id_for_two(n: u32, x: In<f32>, mut y: Out<f32>) {
     let mut line = shared![f32; 128];
     let (first, second) = (named_barriers![1, 1; 64], named_barriers![1, 1; 64]);
-    let t = thread::thread_idx_x() as usize;
-    let i = thread::block_idx_x() as usize * 128 + t;
+    let (t, i) = here(128);
     line[t] = x[i % n as usize];
     if t < 64 {
         first.at(0).sync();
@@ -115,8 +110,7 @@ pub fn one_id_for_two(n: u32, x: In<f32>, mut y: Out<f32>) {
 #[kernel(block = (128), shared = 128 * 4, len(x = n, y = n))]
 pub fn halves_by_themselves(n: u32, x: In<f32>, mut y: Out<f32>) {
     let (mut line, halves) = (shared![f32; 128], named_barriers![1, 2; 64]);
-    let t = thread::thread_idx_x() as usize;
-    let i = thread::block_idx_x() as usize * 128 + t;
+    let (t, i) = here(128);
     let half = halves.at(t / 64);
     line[t] = x[i % n as usize];
     for _ in 0..thread::grid_dim_x() {

@@ -1,13 +1,12 @@
 //! Two threads at one element, and nothing between them.
 
-use super::device::*;
+use super::{device::*, here};
 
 /// Reads what the neighbour writes, without a barrier.
 #[kernel(block = (64), shared = 64 * 4, len(x = n, y = n))]
 pub fn read_too_early(n: u32, x: In<f32>, mut y: Out<f32>) {
     let mut line = shared![f32; 64];
-    let t = thread::thread_idx_x() as usize;
-    let i = thread::block_idx_x() as usize * 64 + t;
+    let (t, i) = here(64);
     if i < n as usize {
         line[t] = x[i];
         y[i] = line[63 - t];
@@ -19,8 +18,7 @@ pub fn read_too_early(n: u32, x: In<f32>, mut y: Out<f32>) {
 #[kernel(block = (64), shared = 64 * 4, len(x = n, y = n))]
 pub fn written_too_early(n: u32, x: In<f32>, mut y: Out<f32>) {
     let mut line = shared![f32; 64];
-    let t = thread::thread_idx_x() as usize;
-    let i = thread::block_idx_x() as usize * 64 + t;
+    let (t, i) = here(64);
     let mut sum = 0.0;
     for round in 0..n as usize / 25 {
         line[t] = x[(i + round) % n as usize];
@@ -36,8 +34,7 @@ pub fn written_too_early(n: u32, x: In<f32>, mut y: Out<f32>) {
 #[kernel(block = (64), shared = 32 * 4, len(x = n, y = n))]
 pub fn two_writers(n: u32, x: In<f32>, mut y: Out<f32>) {
     let mut line = shared![f32; 32];
-    let t = thread::thread_idx_x() as usize;
-    let i = thread::block_idx_x() as usize * 64 + t;
+    let (t, i) = here(64);
     line[t / 2] = x[i % n as usize];
     thread::sync_threads();
     if i < n as usize {
@@ -76,8 +73,7 @@ pub fn one_writes_for_all(n: u32, x: In<f32>, mut y: Out<f32>) {
 #[kernel(block = (64), shared = 64, len(x = n, y = n))]
 pub fn bytes_read_too_early(n: u32, x: In<f32>, mut y: Out<f32>) {
     let mut line = shared![u8; 64];
-    let t = thread::thread_idx_x() as usize;
-    let i = thread::block_idx_x() as usize * 64 + t;
+    let (t, i) = here(64);
     if i < n as usize {
         line[t] = x[i] as u8;
         y[i] = line[t ^ 1] as f32;
@@ -96,8 +92,7 @@ pub fn two_blocks_write(n: u32, x: In<f32>, mut y: Out<f32>) {
 /// Reads what another block writes: a barrier waits for one block only.
 #[kernel(block = (64), len(x = n, y = n))]
 pub fn reads_another_block(n: u32, x: In<f32>, mut y: Out<f32>) {
-    let t = thread::thread_idx_x() as usize;
-    let i = thread::block_idx_x() as usize * 64 + t;
+    let (_, i) = here(64);
     y[i] = x[i];
     thread::sync_threads();
     let before = y[(i + 64) % n as usize];
@@ -121,8 +116,7 @@ pub fn reads_its_neighbour(n: u32, x: In<f32>, mut y: Out<f32>) {
 #[kernel(block = (64), shared = 8 * 4, len(x = n, y = n))]
 pub fn counted_too_early(n: u32, x: In<f32>, mut y: Out<f32>) {
     let mut counts = shared![u32; 8];
-    let t = thread::thread_idx_x() as usize;
-    let i = thread::block_idx_x() as usize * 64 + t;
+    let (t, i) = here(64);
     if t < 8 {
         counts[t] = 0;
     }
@@ -137,8 +131,7 @@ pub fn counted_too_early(n: u32, x: In<f32>, mut y: Out<f32>) {
 #[kernel(block = (64), shared = 4, len(x = n, y = n))]
 pub fn sum_read_too_early(n: u32, x: In<f32>, mut y: Out<f32>) {
     let mut sum = shared![f32; 1];
-    let t = thread::thread_idx_x() as usize;
-    let i = thread::block_idx_x() as usize * 64 + t;
+    let (t, i) = here(64);
     if t == 0 {
         sum[0] = 0.0;
     }

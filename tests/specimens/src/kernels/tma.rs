@@ -17,82 +17,144 @@ pub(super) fn boxes_of_block(n: u32) -> (u32, u32) {
     (rounds, thread::block_idx_x() * rounds)
 }
 
-/// Initialises an mbarrier for one arrival. Gives the thread, and the number of the block's first
-/// box.
+/// How a block's boxes are copied and read.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Way {
+    InsideSixteenBytes,
+    MoreBytes,
+    FewerBytes,
+    NoBarrier,
+    NoFenceAfterInit,
+    WrittenBefore,
+    WrittenBeforeAFence,
+    WrittenBehindReads,
+    WrittenBehindABarrier,
+    InitialisedOnce,
+    InitialisedAgain,
+}
+
+/// The block's first box.
 #[inline(always)]
-#[track_caller]
-fn start(n: u32, full: &Mbarriers<1>) -> (usize, u32) {
+fn first_box(n: u32, x: TensorMap<f32>, mut y: Out<f32>, way: Way) {
+    let (mut tile, boxes, full) = (dynamic_shared![f32], x.boxes::<4, 16, 0>(), mbarriers![1]);
     let t = thread::thread_idx_x() as usize;
     let (_, first) = boxes_of_block(n);
+    let col = if way == Way::InsideSixteenBytes { 6 } else { 0 };
+    let bytes = match way {
+        Way::MoreBytes => BYTES + 64,
+        Way::FewerBytes => BYTES - 64,
+        _ => BYTES,
+    };
+    if matches!(way, Way::WrittenBefore | Way::WrittenBeforeAFence) {
+        tile[t] = 0.0;
+    }
+    if way == Way::WrittenBeforeAFence {
+        fence_proxy_async();
+    }
     if t == 0 {
+        full.at(0).init(1);
+        if way != Way::NoFenceAfterInit {
+            mbarrier::fence_init();
+        }
+    }
+    if way != Way::NoBarrier {
+        thread::sync_threads();
+    }
+    if t == 0 {
+        full.at(0).arrive_expect(bytes);
+        tile.load_box(0, &boxes, (0, first * ROWS, col), full.at(0));
+    }
+    full.at(0).wait(0);
+    if matches!(way, Way::WrittenBehindReads | Way::WrittenBehindABarrier) {
+        let value = tile[63 - t];
+        if way == Way::WrittenBehindABarrier {
+            thread::sync_threads();
+        }
+        tile[t] = value + 1.0;
+        if way == Way::WrittenBehindReads {
+            y[first as usize * BOX + t] = tile[t];
+            return;
+        }
+        thread::sync_threads();
+    }
+    y[first as usize * BOX + t] = tile[63 - t];
+}
+
+/// All boxes, each of which is waited for by parity 0.
+#[inline(always)]
+fn all_boxes(n: u32, x: TensorMap<f32>, mut y: Out<f32>, way: Way) {
+    let (mut tile, boxes, full) = (dynamic_shared![f32], x.boxes::<4, 16, 0>(), mbarriers![1]);
+    let t = thread::thread_idx_x() as usize;
+    let (rounds, first) = boxes_of_block(n);
+    if way == Way::InitialisedOnce && t == 0 {
         full.at(0).init(1);
         mbarrier::fence_init();
     }
-    (t, first)
+    for number in first..first + rounds {
+        thread::sync_threads();
+        if way == Way::InitialisedAgain {
+            if t == 0 {
+                full.at(0).init(1);
+                mbarrier::fence_init();
+            }
+            thread::sync_threads();
+        }
+        if t == 0 {
+            full.at(0).arrive_expect(BYTES);
+            tile.load_box(0, &boxes, (0, number * ROWS, 0), full.at(0));
+        }
+        full.at(0).wait(0);
+        y[number as usize * BOX + t] = tile[63 - t];
+    }
 }
 
-/// Copies a box, and waits for it.
-#[inline(always)]
-fn copy(
-    tile: &mut DynamicShared<f32>,
-    boxes: Boxes<f32, 4, 16, 0>,
-    full: &Mbarriers<1>,
-    first: u32,
-) {
-    if thread::thread_idx_x() == 0 {
-        full.at(0).arrive_expect(BYTES);
-        tile.load_box(0, &boxes, (0, first * ROWS, 0), full.at(0));
-    }
-    full.at(0).wait(0);
+/// Kernels with that number of barriers.
+macro_rules! kernels {
+    ($($(#[$doc:meta])* $name:ident: $boxes:ident($way:ident), $barriers:tt;)*) => {$(
+        $(#[$doc])*
+        #[kernel(block = (64), dynamic_shared = BYTES, shared = 8, barriers = $barriers, arch = 90, len(y = n))]
+        pub fn $name(n: u32, x: TensorMap<f32>, y: Out<f32>) {
+            $boxes(n, x, y, Way::$way);
+        }
+    )*};
 }
 
-/// A box starts at a column that is eight bytes after a multiple of sixteen: TMA does not copy it.
-#[kernel(block = (64), dynamic_shared = BYTES, shared = 8, arch = 90, len(y = n))]
-pub fn begins_inside_sixteen_bytes(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
-    let (mut tile, boxes, full) = (dynamic_shared![f32], x.boxes::<4, 16, 0>(), mbarriers![1]);
-    let (t, first) = start(n, &full);
-    thread::sync_threads();
-    if t == 0 {
-        full.at(0).arrive_expect(BYTES);
-        tile.load_box(0, &boxes, (0, first * ROWS, 6), full.at(0));
-    }
-    full.at(0).wait(0);
-    y[first as usize * BOX + t] = tile[63 - t];
-}
-
-/// More bytes are announced than arrive.
-#[kernel(block = (64), dynamic_shared = BYTES, shared = 8, arch = 90, len(y = n))]
-pub fn bytes_that_never_come(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
-    let (mut tile, boxes, full) = (dynamic_shared![f32], x.boxes::<4, 16, 0>(), mbarriers![1]);
-    let (t, first) = start(n, &full);
-    thread::sync_threads();
-    if t == 0 {
-        full.at(0).arrive_expect(BYTES + 64);
-        tile.load_box(0, &boxes, (0, first * ROWS, 0), full.at(0));
-    }
-    full.at(0).wait(0);
-    y[first as usize * BOX + t] = tile[63 - t];
-}
-
-/// Fewer bytes are announced than arrive.
-#[kernel(block = (64), dynamic_shared = BYTES, shared = 8, arch = 90, len(y = n))]
-pub fn bytes_not_announced(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
-    let (mut tile, boxes, full) = (dynamic_shared![f32], x.boxes::<4, 16, 0>(), mbarriers![1]);
-    let (t, first) = start(n, &full);
-    thread::sync_threads();
-    if t == 0 {
-        full.at(0).arrive_expect(BYTES - 64);
-        tile.load_box(0, &boxes, (0, first * ROWS, 0), full.at(0));
-    }
-    full.at(0).wait(0);
-    y[first as usize * BOX + t] = tile[63 - t];
+kernels! {
+    /// A box starts at a column that is eight bytes after a multiple of sixteen: TMA does not copy
+    /// it.
+    begins_inside_sixteen_bytes: first_box(InsideSixteenBytes), 1;
+    /// More bytes are announced than arrive.
+    bytes_that_never_come: first_box(MoreBytes), 1;
+    /// Fewer bytes are announced than arrive.
+    bytes_not_announced: first_box(FewerBytes), 1;
+    /// Other threads use mbarriers that one thread has initialised, without a barrier in between.
+    no_barrier_after_init: first_box(NoBarrier), 0;
+    /// Without `fence_init` a copy may not see that its mbarrier is initialised.
+    no_fence_after_init: first_box(NoFenceAfterInit), 1;
+    /// A thread writes to a stage that others may still read.
+    written_before_all_reads: first_box(WrittenBehindReads), 1;
+    /// A stage is written by threads after all have read it, with a barrier in between.
+    written_after_all_reads: first_box(WrittenBehindABarrier), 3;
+    /// A copy to a place where a thread has written: TMA does not see that the write came first.
+    written_before_the_copy: first_box(WrittenBefore), 1;
+    /// The same with a proxy fence after the write.
+    fenced_before_the_copy: first_box(WrittenBeforeAFence), 1;
+    /// Waits for parity 0 in every round: in the second round that phase has already ended.
+    parity_not_turned: all_boxes(InitialisedOnce), 1;
+    /// An mbarrier is initialised in each round, although it already is one.
+    initialised_again: all_boxes(InitialisedAgain), 2;
 }
 
 /// Two boxes are copied, and the bytes of one are announced.
 #[kernel(block = (64), dynamic_shared = 2 * BYTES, shared = 8, arch = 90, len(y = n))]
 pub fn bytes_of_one_box(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
     let (mut tiles, boxes, full) = (dynamic_shared![f32], x.boxes::<4, 16, 0>(), mbarriers![1]);
-    let (t, first) = start(n, &full);
+    let t = thread::thread_idx_x() as usize;
+    let (_, first) = boxes_of_block(n);
+    if t == 0 {
+        full.at(0).init(1);
+        mbarrier::fence_init();
+    }
     thread::sync_threads();
     if t == 0 {
         full.at(0).arrive_expect(BYTES);
@@ -104,116 +166,6 @@ pub fn bytes_of_one_box(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
     for i in 0..2 {
         y[(first as usize + i) * BOX + t] = tiles[i * BOX + 63 - t];
     }
-}
-
-/// Waits for parity 0 in every round: in the second round that phase has already ended.
-#[kernel(block = (64), dynamic_shared = BYTES, shared = 8, arch = 90, len(y = n))]
-pub fn parity_not_turned(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
-    let (mut tile, boxes, full) = (dynamic_shared![f32], x.boxes::<4, 16, 0>(), mbarriers![1]);
-    let t = thread::thread_idx_x() as usize;
-    let (rounds, first) = boxes_of_block(n);
-    if t == 0 {
-        full.at(0).init(1);
-        mbarrier::fence_init();
-    }
-    for number in first..first + rounds {
-        thread::sync_threads();
-        if t == 0 {
-            full.at(0).arrive_expect(BYTES);
-            tile.load_box(0, &boxes, (0, number * ROWS, 0), full.at(0));
-        }
-        full.at(0).wait(0);
-        y[number as usize * BOX + t] = tile[63 - t];
-    }
-}
-
-/// Other threads use mbarriers that one thread has initialised, without a barrier in between.
-#[kernel(block = (64), dynamic_shared = BYTES, shared = 8, arch = 90, len(y = n))]
-pub fn no_barrier_after_init(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
-    let (mut tile, boxes, full) = (dynamic_shared![f32], x.boxes::<4, 16, 0>(), mbarriers![1]);
-    let t = thread::thread_idx_x() as usize;
-    let (_, first) = boxes_of_block(n);
-    if t == 0 {
-        full.at(0).init(1);
-        mbarrier::fence_init();
-        full.at(0).arrive_expect(BYTES);
-        tile.load_box(0, &boxes, (0, first * ROWS, 0), full.at(0));
-    }
-    full.at(0).wait(0);
-    y[first as usize * BOX + t] = tile[63 - t];
-}
-
-/// Without `fence_init` a copy may not see that its mbarrier is initialised.
-#[kernel(block = (64), dynamic_shared = BYTES, shared = 8, arch = 90, len(y = n))]
-pub fn no_fence_after_init(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
-    let (mut tile, boxes, full) = (dynamic_shared![f32], x.boxes::<4, 16, 0>(), mbarriers![1]);
-    let t = thread::thread_idx_x() as usize;
-    let (_, first) = boxes_of_block(n);
-    if t == 0 {
-        full.at(0).init(1);
-    }
-    thread::sync_threads();
-    copy(&mut tile, boxes, &full, first);
-    y[first as usize * BOX + t] = tile[63 - t];
-}
-
-/// An mbarrier is initialised in each round, although it already is one.
-#[kernel(block = (64), dynamic_shared = BYTES, shared = 8, arch = 90, len(y = n))]
-pub fn initialised_again(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
-    let (mut tile, boxes, full) = (dynamic_shared![f32], x.boxes::<4, 16, 0>(), mbarriers![1]);
-    let t = thread::thread_idx_x() as usize;
-    let (rounds, first) = boxes_of_block(n);
-    for number in first..first + rounds {
-        thread::sync_threads();
-        if t == 0 {
-            full.at(0).init(1);
-            mbarrier::fence_init();
-        }
-        thread::sync_threads();
-        if t == 0 {
-            full.at(0).arrive_expect(BYTES);
-            tile.load_box(0, &boxes, (0, number * ROWS, 0), full.at(0));
-        }
-        full.at(0).wait(0);
-        y[number as usize * BOX + t] = tile[63 - t];
-    }
-}
-
-/// A thread writes to a stage that others may still read.
-#[kernel(block = (64), dynamic_shared = BYTES, shared = 8, arch = 90, len(y = n))]
-pub fn written_before_all_reads(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
-    let (mut tile, boxes, full) = (dynamic_shared![f32], x.boxes::<4, 16, 0>(), mbarriers![1]);
-    let (t, first) = start(n, &full);
-    thread::sync_threads();
-    copy(&mut tile, boxes, &full, first);
-    let value = tile[63 - t];
-    tile[t] = value + 1.0;
-    y[first as usize * BOX + t] = tile[t];
-}
-
-/// A copy to a place where a thread has written: TMA does not see that the write came first.
-#[kernel(block = (64), dynamic_shared = BYTES, shared = 8, arch = 90, len(y = n))]
-pub fn written_before_the_copy(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
-    let (mut tile, boxes, full) = (dynamic_shared![f32], x.boxes::<4, 16, 0>(), mbarriers![1]);
-    let t = thread::thread_idx_x() as usize;
-    tile[t] = 0.0;
-    let (_, first) = start(n, &full);
-    thread::sync_threads();
-    copy(&mut tile, boxes, &full, first);
-    y[first as usize * BOX + t] = tile[63 - t];
-}
-
-/// The same with a proxy fence after the write.
-#[kernel(block = (64), dynamic_shared = BYTES, shared = 8, arch = 90, len(y = n))]
-pub fn fenced_before_the_copy(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
-    let (mut tile, boxes, full) = (dynamic_shared![f32], x.boxes::<4, 16, 0>(), mbarriers![1]);
-    let t = thread::thread_idx_x() as usize;
-    tile[t] = 0.0;
-    fence_proxy_async();
-    let (_, first) = start(n, &full);
-    thread::sync_threads();
-    copy(&mut tile, boxes, &full, first);
-    y[first as usize * BOX + t] = tile[63 - t];
 }
 
 /// Nobody waits for the last copy: it may arrive after the block has ended.
@@ -259,18 +211,4 @@ pub fn boxes_partly_outside(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
     if i < n as usize {
         y[i] = tiles[t] + tiles[BOX + t];
     }
-}
-
-/// A stage is written by threads after all have read it, with a barrier in between.
-#[kernel(block = (64), dynamic_shared = BYTES, shared = 8, arch = 90, len(y = n))]
-pub fn written_after_all_reads(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
-    let (mut tile, boxes, full) = (dynamic_shared![f32], x.boxes::<4, 16, 0>(), mbarriers![1]);
-    let (t, first) = start(n, &full);
-    thread::sync_threads();
-    copy(&mut tile, boxes, &full, first);
-    let value = tile[63 - t];
-    thread::sync_threads();
-    tile[t] = value + 1.0;
-    thread::sync_threads();
-    y[first as usize * BOX + t] = tile[63 - t];
 }

@@ -1,13 +1,12 @@
 //! Lanes of a warp that do not run together.
 
-use super::device::*;
+use super::{device::*, here};
 
 /// Exchanges through shared memory within a warp, and relies on its lanes running in step.
 #[kernel(block = (32), shared = 32 * 4, len(x = n, y = n))]
 pub fn warp_without_sync(n: u32, x: In<f32>, mut y: Out<f32>) {
     let mut line = shared![f32; 32];
-    let t = thread::thread_idx_x() as usize;
-    let i = thread::block_idx_x() as usize * 32 + t;
+    let (t, i) = here(32);
     line[t] = x[i % n as usize];
     if i < n as usize {
         y[i] = line[31 - t];
@@ -18,8 +17,7 @@ pub fn warp_without_sync(n: u32, x: In<f32>, mut y: Out<f32>) {
 #[kernel(block = (32), shared = 32 * 4, len(x = n, y = n))]
 pub fn half_a_sync(n: u32, x: In<f32>, mut y: Out<f32>) {
     let mut line = shared![f32; 32];
-    let t = thread::thread_idx_x() as usize;
-    let i = thread::block_idx_x() as usize * 32 + t;
+    let (t, i) = here(32);
     line[t] = x[i % n as usize];
     warp::sync_warp(if t < 16 { 0xffff } else { 0xffff_0000 });
     if i < n as usize {
@@ -68,8 +66,7 @@ pub fn lane_outside_the_mask(n: u32, x: In<f32>, mut y: Out<f32>) {
 #[kernel(block = (64), shared = 4, len(x = n, y = n))]
 pub fn written_after_half_of_the_reads(n: u32, x: In<f32>, mut y: Out<f32>) {
     let mut value = shared![f32; 1];
-    let t = thread::thread_idx_x() as usize;
-    let i = thread::block_idx_x() as usize * 64 + t;
+    let (t, i) = here(64);
     if t == 0 {
         value[0] = 1.0;
     }
