@@ -2,7 +2,7 @@
 //! and as partial products.
 
 use gpu::{
-    collective::{real::Real, stored::Stored},
+    collective::stored::Stored,
     params::{COL_BIAS, GemmParams, RELU},
     registry::Type,
 };
@@ -17,6 +17,8 @@ use tests::{
     once,
 };
 
+use super::operand::{Unaligned, Way, integer, number};
+
 /// What these tests are of.
 const SOURCES: &[&str] = &["gpu/src/collective", "gpu/src/kernels/gemm", "tests/check"];
 
@@ -24,15 +26,6 @@ const SOURCES: &[&str] = &["gpu/src/collective", "gpu/src/kernels/gemm", "tests/
 /// at a time.
 const SIZES: [[usize; 3]; 6] =
     [[1, 1, 1], [4, 4, 300], [3, 17, 70], [9, 130, 21], [8, 16, 515], [5, 3, 1100]];
-
-/// Small integers, whose sums are exact.
-fn integer(row: usize, col: usize, salt: usize) -> f64 {
-    ((row * 7 + col * 3 + salt) % 11) as f64 - 5.0
-}
-
-fn stored<T: Stored>(value: f64) -> T {
-    T::nearest(T::Real::from_f64(value))
-}
 
 /// A launch: its layout (A, B: bits 0 and 1, row by row if 0), and what blocks along z are.
 #[derive(Clone, Copy)]
@@ -48,41 +41,23 @@ struct Launch {
 
 fn is_exact<T: Stored, O: Stored<Real = T::Real>>((entry, product): Kernel, launch: Launch) {
     let Launch { sizes: [m, n, k], layout, count, range, order } = launch;
-    let place =
-        |bit: usize, [row, col]: [usize; 2], [rows, cols]: [usize; 2]| match layout >> bit & 1 {
-            0 => row * cols + col,
-            _ => col * rows + row,
-        };
-    let strides = |bit: usize, [rows, cols]: [usize; 2]| match layout >> bit & 1 {
-        0 => [cols as u64, 1],
-        _ => [1, rows as u64],
-    };
-    let operand = |bit: usize, size @ [rows, cols]: [usize; 2]| {
-        let mut all = vec![stored::<T>(0.0); count * rows * cols];
-        for (i, row) in (0..count).flat_map(|i| (0..rows).map(move |row| (i, row))) {
-            for col in 0..cols {
-                let value = integer(row + i, col, bit);
-                all[i * rows * cols + place(bit, [row, col], size)] = stored(value);
-            }
-        }
-        all
-    };
-    let (a, b) = (operand(0, [m, k]), operand(1, [k, n]));
+    let way = |bit: usize, along_k| Way((layout >> bit & 1 == 0) == along_k, 0, 0);
+    let a = Unaligned::<T>::new([count, m, k], way(0, true), |i, row, p| integer(row + i, p, 0));
+    let b = Unaligned::<T>::new([count, n, k], way(1, false), |i, col, p| integer(p + i, col, 1));
     let blocks_z = range.map_or(count, |range| k.div_ceil(range));
     let full = range.is_none() && layout == 3;
-    let before = |i: usize| if full { integer(i / n % m, i % n, 3) } else { f64::NAN };
-    let mut c = (0..blocks_z * m * n).map(|i| stored::<O>(before(i))).collect::<Vec<_>>();
+    let before = |i: usize| if full { integer(i / n % m, i % n, 3) } else { f32::NAN };
+    let mut c = (0..blocks_z * m * n).map(|i| number::<O>(before(i))).collect::<Vec<_>>();
     let cols = if full { 0..n } else { 0..0 };
-    let bias = cols.map(|col| stored::<O>(col as f64 - 7.0)).collect::<Vec<_>>();
+    let bias = cols.map(|col| number::<O>(col as f32 - 7.0)).collect::<Vec<_>>();
 
     let mut problem = GemmParams::dense(m as u32, n as u32, range.unwrap_or(k) as u32);
-    (problem.a, problem.b) = (strides(0, [m, k]), strides(1, [k, n]));
-    let step = |of: u64| range.map(|range| range as u64 * of);
-    let steps = [
-        step(problem.a[1]).unwrap_or((m * k) as u64),
-        step(problem.b[0]).unwrap_or((k * n) as u64),
-    ];
-    problem.batch = [steps[0], steps[1], (m * n) as u64];
+    (problem.a, problem.b) = (a.strides, [b.strides[1], b.strides[0]]);
+    let [step_a, step_b] = match range {
+        None => [a.step, b.step],
+        Some(range) => [a.strides[1], b.strides[1]].map(|stride| range as u64 * stride),
+    };
+    problem.batch = [step_a, step_b, (m * n) as u64];
     problem.all_k = range.map_or(0, |_| k as u32);
     if full {
         (problem.bias, problem.activation, problem.beta) = (COL_BIAS, RELU, 1.0);
@@ -99,8 +74,8 @@ fn is_exact<T: Stored, O: Stored<Real = T::Real>>((entry, product): Kernel, laun
         let problem = ("problem", simt::Bound::Value(&problem));
         let arguments = [
             problem,
-            ("a", read(&a)),
-            ("b", read(&b)),
+            ("a", a.elements()),
+            ("b", b.elements()),
             ("c", write(&mut c)),
             ("bias", read(&bias)),
         ];
@@ -114,12 +89,12 @@ fn is_exact<T: Stored, O: Stored<Real = T::Real>>((entry, product): Kernel, laun
             Some(range) => (0, z * range..k.min((z + 1) * range)),
         };
         let sum =
-            steps.map(|p| integer(row + product, p, 0) * integer(p + product, col, 1)).sum::<f64>();
+            steps.map(|p| integer(row + product, p, 0) * integer(p + product, col, 1)).sum::<f32>();
         let want = match full {
-            true => (sum + before(i) + col as f64 - 7.0).max(0.0),
+            true => (sum + before(i) + col as f32 - 7.0).max(0.0),
             false => sum,
         };
-        assert!(got.widened() == stored::<O>(want).widened(), "{context}: element {i}");
+        assert!(got.widened() == number::<O>(want).widened(), "{context}: element {i}");
     }
 }
 

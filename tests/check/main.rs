@@ -11,6 +11,7 @@ mod endless;
 mod findings;
 mod flags;
 mod gathered;
+mod given;
 mod halves;
 mod irregular;
 mod lessons;

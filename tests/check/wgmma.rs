@@ -1,44 +1,24 @@
 //! Products of bf16, f16, i8, e4m3 and e5m2 on tensor cores, as the kernels are launched: operands
 //! in either layout, whole and partial tiles, several of them for each block.
 
-mod operand;
-
-use gpu::{
-    collective::{real::Real, stored::Stored},
-    params::{COL_BIAS, GemmParams, RELU, ScaleStrides},
-    registry::{Access, Family, Scheme, Type},
-};
-use host::gemm::Output;
-use simt::{
-    Bf16, Bound, E4m3, E5m2, F16, LaunchConfig, Named,
-    check::{self, Order},
-};
+use gpu::registry::{Access, Family, Scheme, Type};
+use simt::{Bf16, E4m3, E5m2, F16, check::Order};
 use tests::{
     Turns,
-    kernels::{Kernel, kernels, read, run, watch, write},
+    kernels::{Kernel, kernels},
+    once,
 };
 
-use self::operand::{Beside, pitch};
-use super::operand::{INTEGERS, Operand, integer, number};
-
-/// How the work of a product is divided.
-#[derive(Clone, Copy)]
-enum Work {
-    /// This many persistent blocks, or clusters, compute all tiles.
-    Walkers(u32),
-    /// Each tile has a cluster, whose blocks, this many, split k.
-    Parts(u32),
-}
-use Work::{Parts, Walkers};
-use tests::once;
+use super::{
+    given::{
+        Given, Number,
+        Work::{self, Parts, Walkers},
+    },
+    operand::{INTEGERS, integer},
+};
 
 /// The sources that these tests depend on.
 const SOURCES: &[&str] = &["gpu/src/collective", "gpu/src/kernels/wgmma", "tests/check"];
-
-/// The types of A and B, and of C.
-trait Number: Stored<Real: Into<f64> + std::fmt::Debug> + Output {}
-
-impl<T: Stored<Real: Into<f64> + std::fmt::Debug> + Output> Number for T {}
 
 /// The kernels for A and B of the first type, with C of the second one, in an order that is the
 /// same for all types.
@@ -63,174 +43,6 @@ fn cases<T: Number, O: Number>() -> Vec<Kernel> {
     assert_eq!(cases.len(), texts, "each text has a kernel for each pair of types");
     assert!(!cases.is_empty());
     cases
-}
-
-fn name((entry, _): Kernel) -> &'static str {
-    entry.name()
-}
-
-/// C, and its operands in f64.
-struct Given<T, O> {
-    problem: GemmParams,
-    a: Operand<T>,
-    b: Operand<T>,
-    c: Vec<O>,
-    bias: Vec<O>,
-    /// The result before it is rounded to the type of C.
-    expected: Vec<f64>,
-    /// The sum of the absolute values of the terms.
-    magnitudes: Vec<f64>,
-}
-
-impl<T: Number, O: Number> Given<T, O> {
-    /// A product of elements that `value` gives by row, column, and 1 for A, 2 for B, 3 for C. Rows
-    /// of A repeat after `period` rows, and columns of B after `period` columns.
-    fn new(
-        case: Kernel,
-        [m, n, k]: [usize; 3],
-        (alpha, beta): (f64, f64),
-        full: bool,
-        (value, period): (impl Fn(usize, usize, usize) -> f32, usize),
-    ) -> Self {
-        let full = full && !O::Real::IS_SCALED_SUM;
-        let value = |row, col, salt| number::<T>(value(row, col, salt));
-        let mut problem =
-            GemmParams { alpha, beta, ..GemmParams::dense(m as u32, n as u32, k as u32) };
-        if full {
-            (problem.bias, problem.activation) = (COL_BIAS, RELU);
-        }
-        let (_, product) = case;
-        let ([a_k_major, b_k_major], [a_boxes, b_boxes]) =
-            (product.variant.k_major(), product.boxes);
-        let of_classes = product.variant.access.classes() > 1;
-        let a = Operand::new([1, m, k], a_k_major, pitch::<T>(of_classes), a_boxes, |_, row, p| {
-            value(row, p, 1)
-        });
-        let b = Operand::new([1, n, k], b_k_major, pitch::<T>(false), b_boxes, |_, col, p| {
-            value(p, col, 2)
-        });
-        problem.a[0] = a.pitch as u64;
-        // With beta = 0 it is not read.
-        let c_at = |row, col| match beta == 0.0 {
-            true => O::Real::from_f64(f64::NAN),
-            false => O::Real::from_f64(value(row, col, 3).widened().into()),
-        };
-        let c = (0..m * n).map(|i| O::nearest(c_at(i / n, i % n))).collect::<Vec<_>>();
-        // Without a bias it has no elements, because unread elements would be a finding.
-        let cols = if full { 0..n } else { 0..0 };
-        let bias = cols.map(|col| number::<O>(col as f32 - 7.0)).collect::<Vec<_>>();
-        // Rounded before, not in the innermost loop: without optimisation that would take longer
-        // than the launch.
-        let wide = |row, col, salt| -> f64 { value(row, col, salt).widened().into() };
-        let (rows, cols) = (m.min(period), n.min(period));
-        let a_rows = (0..rows * k).map(|i| wide(i / k, i % k, 1)).collect::<Vec<_>>();
-        let b_cols = (0..cols * k).map(|i| wide(i % k, i / k, 2)).collect::<Vec<_>>();
-        let sums = (0..rows * cols).map(|i| {
-            let (mut sum, mut magnitude) = (0.0, 0.0);
-            for (x, y) in a_rows[i / cols * k..][..k].iter().zip(&b_cols[i % cols * k..][..k]) {
-                sum += x * y;
-                magnitude += (x * y).abs();
-            }
-            (sum, magnitude)
-        });
-        let sums = sums.collect::<Vec<_>>();
-        let (mut expected, mut magnitudes) = (Vec::new(), Vec::new());
-        for (i, c) in c.iter().enumerate() {
-            let (row, col) = (i / n, i % n);
-            let (sum, magnitude) = sums[row % period * cols + col % period];
-            let before = if beta == 0.0 { 0.0 } else { beta * c.widened().into() };
-            let sum =
-                alpha * sum + before + bias.get(col).map_or(0.0, |bias| bias.widened().into());
-            expected.push(if full { sum.max(0.0) } else { sum });
-            magnitudes.push(alpha.abs() * magnitude);
-        }
-        Given { problem, a, b, c, bias, expected, magnitudes }
-    }
-
-    /// Persistent blocks (or clusters), or a cluster for each tile, whose blocks split k.
-    fn config(&self, case: Kernel, work: Work) -> LaunchConfig {
-        let (entry, product) = case;
-        let dynamic_shared = entry.declaration().dynamic_shared.unwrap();
-        let (grid, cluster) = match work {
-            Walkers(blocks) => ([blocks * product.sharing().unwrap(), 1, 1], [1; 3]),
-            Parts(parts) => {
-                let GemmParams { m, n, .. } = self.problem;
-                let [rows, cols] = product.tile();
-                ([m.div_ceil(rows) * n.div_ceil(cols), 1, parts], [1, 1, parts])
-            }
-        };
-        LaunchConfig { dynamic_shared, cluster, ..LaunchConfig::new(grid, product.block) }
-    }
-
-    /// Launches, fast or checked. If the kernel packs in the background, the tail of B is packed by
-    /// it.
-    fn launch<R>(
-        &self,
-        (entry, product): Kernel,
-        c: &mut [O],
-        launch: impl FnOnce(Vec<Named>) -> R,
-    ) -> R {
-        // SAFETY: the operands and `c` outlive the launch, and nobody else uses them.
-        let (c, bias) = unsafe { (write(c), read(&self.bias)) };
-        let a = self.a.maps(product.variant.access.classes());
-        let mut arguments = vec![("a", a), ("c", c), ("bias", bias)];
-        let strides = ScaleStrides::default();
-        if entry.has_scales() {
-            // SAFETY: there are no elements.
-            let no_scales = || unsafe { read::<f32>(&[]) };
-            arguments.extend([("scales_a", no_scales()), ("scales_b", no_scales())]);
-            arguments.push(("strides", Bound::Value(&strides)));
-        }
-        if !product.packs_tail {
-            let problem = Bound::Value(&self.problem);
-            arguments.extend([("problem", problem), ("b", self.b.maps(1))]);
-            return launch(arguments);
-        }
-        let mut beside = Beside::new(&self.b, product.tile()[1]);
-        let (last, from, to, b) =
-            (beside.matrix(), beside.memory(), beside.place(), beside.b.maps(1));
-        let problem = GemmParams { b: [beside.b.pitch as u64, 1], ..self.problem };
-        // SAFETY: as above.
-        let words = unsafe { write(&mut beside.words) };
-        arguments.extend([("problem", Bound::Value(&problem)), ("last", Bound::Value(&last))]);
-        arguments.extend([("b", b), ("from", from), ("to", to), ("words", words)]);
-        let launched = launch(arguments);
-        beside.is_copied(&self.b, entry.name());
-        launched
-    }
-
-    fn run(&self, case: Kernel, work: Work) -> Vec<O> {
-        let mut c = self.c.clone();
-        let config = self.config(case, work);
-        // SAFETY: as `launch` says.
-        self.launch(case, &mut c, |arguments| unsafe { run(case.0, &config, arguments) });
-        c
-    }
-
-    fn run_watched(&self, case: Kernel, work: Work, order: Order) -> Vec<O> {
-        let mut c = self.c.clone();
-        let mut options = check::Options::default();
-        options.order = order;
-        // Padding between unaligned rows of an operand is not read.
-        let of_classes = case.1.variant.access.classes() > 1;
-        options.complete = self.problem.n.is_multiple_of(8) && !of_classes;
-        let config = self.config(case, work);
-        let report = self.launch(case, &mut c, |arguments| {
-            // SAFETY: as `launch` says.
-            unsafe { watch(case.0, &config, arguments, &options) }
-        });
-        assert!(report.is_clean(), "{}, {order}: {report}", name(case));
-        c
-    }
-
-    /// Checks exact results of integers. 16-bit elements of C are rounded once.
-    fn is_exact(&self, case: Kernel, c: &[O]) {
-        let n = self.problem.n as usize;
-        for (i, (&got, &want)) in c.iter().zip(&self.expected).enumerate() {
-            let [got, want] = [got, number(want as f32)].map(|of: O| of.widened().into());
-            assert_eq!(got, want, "{}: element ({}, {})", name(case), i / n, i % n);
-        }
-    }
 }
 
 fn integers_are_exact<T: Number>(turns: &mut Turns) {
