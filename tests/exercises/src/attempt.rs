@@ -253,48 +253,6 @@ unsafe fn operand<T: Number>(buffer: &mut Buffer<T>) -> In<T> {
     unsafe { In::new(buffer.at(), buffer.len) }
 }
 
-/// m, n, k, A, B, C.
-impl<T: Number> Operands for (u32, u32, u32, In<T>, In<T>, Out<T>) {
-    type Element = T;
-
-    unsafe fn bind(
-        [m, n, k]: [usize; 3],
-        launch: &Launch,
-        [a, b, c]: [&mut Buffer<T>; 3],
-    ) -> Result<Self, String> {
-        // SAFETY: the caller's.
-        Ok(unsafe { (m as u32, n as u32, k as u32, operand(a), operand(b), result(launch, c)) })
-    }
-}
-
-/// n, x, y, z.
-impl<T: Number> Operands for (u32, In<T>, In<T>, Out<T>) {
-    type Element = T;
-
-    unsafe fn bind(
-        [_, n, _]: [usize; 3],
-        launch: &Launch,
-        [x, y, z]: [&mut Buffer<T>; 3],
-    ) -> Result<Self, String> {
-        // SAFETY: the caller's.
-        Ok(unsafe { (n as u32, operand(x), operand(y), result(launch, z)) })
-    }
-}
-
-/// m, n, x, y.
-impl<T: Number> Operands for (u32, u32, In<T>, Out<T>) {
-    type Element = T;
-
-    unsafe fn bind(
-        [m, n, _]: [usize; 3],
-        launch: &Launch,
-        [x, _, y]: [&mut Buffer<T>; 3],
-    ) -> Result<Self, String> {
-        // SAFETY: the caller's.
-        Ok(unsafe { (m as u32, n as u32, operand(x), result(launch, y)) })
-    }
-}
-
 /// The tensor map of a row-major matrix.
 ///
 /// # Safety
@@ -310,38 +268,44 @@ unsafe fn map<T: Number>(
     unsafe { TensorMap::new(buffer.at(), extents, strides, launch.boxes[number]) }
 }
 
-/// m, n, k, maps of A and B, C.
-impl<T: Number> Operands for (u32, u32, u32, TensorMap<T>, TensorMap<T>, Out<T>) {
-    type Element = T;
+/// Parameters of a kernel, made of the shape, the launch and the three buffers.
+macro_rules! operands {
+    ($($(#[$doc:meta])* ($($param:ty),*): |$shape:pat_param, $launch:pat_param, $buffers:pat_param| ($($value:expr),*);)*) => {$(
+        $(#[$doc])*
+        impl<T: Number> Operands for ($($param),*) {
+            type Element = T;
 
-    unsafe fn bind(
-        [m, n, k]: [usize; 3],
-        launch: &Launch,
-        [a, b, c]: [&mut Buffer<T>; 3],
-    ) -> Result<Self, String> {
-        // SAFETY: the caller's.
-        unsafe {
-            let (a, b) = (map(a, (m, k), launch, 0)?, map(b, (k, n), launch, 1)?);
-            Ok((m as u32, n as u32, k as u32, a, b, result(launch, c)))
+            unsafe fn bind(
+                $shape: [usize; 3],
+                $launch: &Launch,
+                $buffers: [&mut Buffer<T>; 3],
+            ) -> Result<Self, String> {
+                // SAFETY: the caller's.
+                Ok(unsafe { ($($value),*) })
+            }
         }
-    }
+    )*};
 }
 
-/// m, n, k, maps of A, B and C.
-impl<T: Number> Operands for (u32, u32, u32, TensorMap<T>, TensorMap<T>, TensorMapMut<T>) {
-    type Element = T;
-
-    unsafe fn bind(
-        [m, n, k]: [usize; 3],
-        launch: &Launch,
-        [a, b, c]: [&mut Buffer<T>; 3],
-    ) -> Result<Self, String> {
-        let (extents, strides) = ([1, m, n], [m * n, n]);
-        // SAFETY: the caller's.
-        unsafe {
-            let (a, b) = (map(a, (m, k), launch, 0)?, map(b, (k, n), launch, 1)?);
-            let c = TensorMapMut::uninit(c.at(), extents, strides, launch.boxes[2])?;
-            Ok((m as u32, n as u32, k as u32, a, b, c))
-        }
-    }
+operands! {
+    /// m, n, k, A, B, C.
+    (u32, u32, u32, In<T>, In<T>, Out<T>): |[m, n, k], launch, [a, b, c]|
+        (m as u32, n as u32, k as u32, operand(a), operand(b), result(launch, c));
+    /// n, x, y, z.
+    (u32, In<T>, In<T>, Out<T>): |[_, n, _], launch, [x, y, z]|
+        (n as u32, operand(x), operand(y), result(launch, z));
+    /// m, n, x, y.
+    (u32, u32, In<T>, Out<T>): |[m, n, _], launch, [x, _, y]|
+        (m as u32, n as u32, operand(x), result(launch, y));
+    /// m, n, k, maps of A and B, C.
+    (u32, u32, u32, TensorMap<T>, TensorMap<T>, Out<T>): |[m, n, k], launch, [a, b, c]| (
+        m as u32, n as u32, k as u32,
+        map(a, (m, k), launch, 0)?, map(b, (k, n), launch, 1)?, result(launch, c)
+    );
+    /// m, n, k, maps of A, B and C.
+    (u32, u32, u32, TensorMap<T>, TensorMap<T>, TensorMapMut<T>): |[m, n, k], launch, [a, b, c]| (
+        m as u32, n as u32, k as u32,
+        map(a, (m, k), launch, 0)?, map(b, (k, n), launch, 1)?,
+        TensorMapMut::uninit(c.at(), [1, m, n], [m * n, n], launch.boxes[2])?
+    );
 }

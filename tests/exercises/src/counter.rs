@@ -23,6 +23,16 @@ pub struct Counter {
     pub limit: Limit,
 }
 
+/// A quantity that must not be greater.
+pub const fn at_most(measure: Measure, limit: f64) -> Counter {
+    Counter { measure, limit: AtMost(limit) }
+}
+
+/// A quantity that must not be less.
+pub const fn at_least(measure: Measure, limit: f64) -> Counter {
+    Counter { measure, limit: AtLeast(limit) }
+}
+
 /// A limit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Limit {
@@ -34,80 +44,97 @@ pub enum Limit {
 
 use Limit::{AtLeast, AtMost};
 
-/// A quantity of a launch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Measure {
+/// Defines [`Measure`] by a row for each quantity: what it is, and its unit.
+macro_rules! measures {
+    ($($(#[$doc:meta])* $measure:ident $(($of:ty))?: $unit:literal;)*) => {
+        /// A quantity of a launch.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Measure {
+            $($(#[$doc])* $measure $(($of))?),*
+        }
+
+        impl fmt::Display for Measure {
+            fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+                f.write_str(match self {
+                    $(Measure::$measure { .. } => $unit),*
+                })
+            }
+        }
+    };
+}
+
+measures! {
     /// 32-byte sectors for each request of a warp to global memory: of the worst line.
-    Sectors,
+    Sectors: "sectors a request to global memory";
     /// The same of stores alone.
-    StoreSectors,
+    StoreSectors: "sectors a store to global memory";
     /// Wavefronts for each request to shared memory, divided by the fewest that its bytes can take:
     /// of the worst line.
-    Conflicts,
+    Conflicts: "wavefronts of shared memory for each that is needed";
     /// The same of reads alone.
-    ReadConflicts,
+    ReadConflicts: "wavefronts of reads of shared memory for each that is needed";
     /// Barriers that a block executes in a phase of so many k-steps.
-    Barriers(usize),
+    Barriers(usize): "barriers a phase";
     /// Barriers that a block executes.
-    BlockBarriers,
+    BlockBarriers: "barriers a block";
     /// Bytes of a thread's narrowest access to global memory.
-    Width,
+    Width: "bytes a thread's access to global memory";
     /// Bytes of a thread's narrowest load from global memory.
-    LoadWidth,
+    LoadWidth: "bytes a thread's load from global memory";
     /// Bytes of a thread's narrowest store to global memory.
-    StoreWidth,
+    StoreWidth: "bytes a thread's store to global memory";
     /// Elements of four bytes that threads read from shared memory for each multiply-add.
-    SharedReads,
+    SharedReads: "words read from shared memory a multiply-add";
     /// Multiply-adds of threads for each that the product needs, m n k.
-    MultiplyAdds,
+    MultiplyAdds: "multiply-adds for each that the product needs";
     /// FLOP for each byte that threads or TMA load from global memory. FLOP are those of the
     /// product, 2 m n k.
-    Intensity,
+    Intensity: "FLOP a byte loaded from global memory";
     /// Bytes of shared memory of a block.
-    Shared,
+    Shared: "bytes of shared memory a block";
     /// Blocks for which an SM of Hopper has enough shared memory.
-    Blocks,
+    Blocks: "blocks in the shared memory of an SM (Hopper)";
     /// Of the intervals between barriers in which a thread multiplies: the per cent in which it has
     /// begun to load before.
-    Ahead,
+    Ahead: "% of the phases whose loads begin before the products";
     /// Per cent of the warps' intervals between waits in which lanes take different branches.
-    Divergent,
+    Divergent: "% of the warps' intervals divergent";
     /// Instructions of tensor cores of a warp, `mma` and `wgmma`, for each 16 k-steps of a 16 x 16
     /// part of C.
-    Mma,
+    Mma: "tensor-core instructions of warps for 16 x 16 x 16 products";
     /// Bytes that TMA loads, of the whole launch.
-    TmaLoads,
+    TmaLoads: "bytes loaded by TMA";
     /// Copies that TMA makes, of the whole launch.
-    TmaCopies,
+    TmaCopies: "TMA copies";
     /// Bytes that TMA stores, of the whole launch.
-    TmaStores,
+    TmaStores: "bytes stored by TMA";
     /// Atomic additions of warps to global memory for each element of the result.
-    Atomics,
+    Atomics: "atomic additions an element of the result";
     /// Requests of warps to shared memory for each element of the result.
-    SharedRequests,
+    SharedRequests: "requests to shared memory an element of the result";
     /// Stages of so many bytes for which a block has shared memory.
-    Stages(u32),
+    Stages(u32): "stages in the shared memory of a block";
     /// Groups of `cp.async` that the first thread commits in a phase of so many k-steps, without
     /// empty ones.
-    CopyGroups(usize),
+    CopyGroups(usize): "groups of `cp.async` a phase";
     /// Of the intervals between barriers in which the first thread waits for its groups of
     /// `cp.async`: the per cent in which each wait leaves a group in flight.
-    CopiesLeft,
+    CopiesLeft: "% of the waits for copies that leave a group in flight";
     /// Of the waits of warpgroups for their products: the per cent that leave a product in flight.
-    ProductsLeft,
+    ProductsLeft: "% of the waits for products that leave one in flight";
     /// Of the products of warpgroups: the per cent that begin while TMA fills a stage.
-    TmaAhead,
+    TmaAhead: "% of the products that begin while TMA fills another stage";
     /// Of the products of warpgroups after the first TMA copy to global memory: the per cent that
     /// begin while such a copy reads its box.
-    StoresBehind,
+    StoresBehind: "% of the next tiles' products that begin while TMA reads a box of C";
     /// Of the products of warpgroups of the blocks that share the work: the per cent of the block
     /// that computes most.
-    LargestShare,
+    LargestShare: "% of the products by one block";
     /// Of the bytes that these blocks load from global memory: the per cent of the block that loads
     /// most.
-    LargestLoad,
+    LargestLoad: "% of the bytes from global memory by one block";
     /// Of the bytes that threads load from global memory: the per cent that `cp.async` copies.
-    Copied,
+    Copied: "% of the bytes from global memory by `cp.async`";
 }
 
 /// A measured value, and where it comes from.
@@ -267,48 +294,6 @@ fn ahead(trace: &Trace) -> Option<f64> {
         ahead += u32::from(interval[..first].iter().any(|step| loads.contains(&step.operation)));
     }
     (intervals > 0).then(|| 100.0 * f64::from(ahead) / f64::from(intervals))
-}
-
-impl fmt::Display for Measure {
-    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        f.write_str(match self {
-            Measure::Sectors => "sectors a request to global memory",
-            Measure::StoreSectors => "sectors a store to global memory",
-            Measure::Conflicts => "wavefronts of shared memory for each that is needed",
-            Measure::ReadConflicts => {
-                "wavefronts of reads of shared memory for each that is needed"
-            }
-            Measure::Barriers(_) => "barriers a phase",
-            Measure::BlockBarriers => "barriers a block",
-            Measure::LoadWidth => "bytes a thread's load from global memory",
-            Measure::Width => "bytes a thread's access to global memory",
-            Measure::StoreWidth => "bytes a thread's store to global memory",
-            Measure::SharedReads => "words read from shared memory a multiply-add",
-            Measure::MultiplyAdds => "multiply-adds for each that the product needs",
-            Measure::Intensity => "FLOP a byte loaded from global memory",
-            Measure::Shared => "bytes of shared memory a block",
-            Measure::Blocks => "blocks in the shared memory of an SM (Hopper)",
-            Measure::Ahead => "% of the phases whose loads begin before the products",
-            Measure::Divergent => "% of the warps' intervals divergent",
-            Measure::Mma => "tensor-core instructions of warps for 16 x 16 x 16 products",
-            Measure::TmaLoads => "bytes loaded by TMA",
-            Measure::TmaCopies => "TMA copies",
-            Measure::TmaStores => "bytes stored by TMA",
-            Measure::Atomics => "atomic additions an element of the result",
-            Measure::SharedRequests => "requests to shared memory an element of the result",
-            Measure::Stages(_) => "stages in the shared memory of a block",
-            Measure::CopyGroups(_) => "groups of `cp.async` a phase",
-            Measure::CopiesLeft => "% of the waits for copies that leave a group in flight",
-            Measure::ProductsLeft => "% of the waits for products that leave one in flight",
-            Measure::TmaAhead => "% of the products that begin while TMA fills another stage",
-            Measure::StoresBehind => {
-                "% of the next tiles' products that begin while TMA reads a box of C"
-            }
-            Measure::LargestShare => "% of the products by one block",
-            Measure::LargestLoad => "% of the bytes from global memory by one block",
-            Measure::Copied => "% of the bytes from global memory by `cp.async`",
-        })
-    }
 }
 
 impl Measure {

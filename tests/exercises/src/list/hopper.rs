@@ -3,7 +3,7 @@
 use simt::check::Kind::*;
 
 use crate::{
-    counter::{Counter, Limit::*, Measure},
+    counter::{Counter, Measure, at_least, at_most},
     exercise::{Exercise, Fails, exercise},
     problem::{BOXES, Grid, Launch, Problem, swizzled},
 };
@@ -24,32 +24,31 @@ const SHAPES: &[[usize; 3]] = &[[64, 64, 384], [40, 72, 200], [64, 64, 64]];
 const SHAPES_OF_TILES: &[[usize; 3]] = &[[192, 128, 128], [40, 200, 200], [320, 128, 64]];
 const SHAPES_OF_CLUSTERS: &[[usize; 3]] = &[[128, 64, 256], [150, 72, 200], [64, 64, 64]];
 /// An instruction of `wgmma` multiplies 64 x 64 x 16, and counts for four warps.
-const WGMMA: Counter = Counter { measure: Measure::Mma, limit: AtMost(0.25) };
-const ONE_BARRIER: Counter = Counter { measure: Measure::BlockBarriers, limit: AtMost(1.0) };
+const WGMMA: Counter = at_most(Measure::Mma, 0.25);
+const ONE_BARRIER: Counter = at_most(Measure::BlockBarriers, 1.0);
 /// While a stage's MMAs are in flight, those of the next one are queued.
-const PRODUCTS_LEFT: Counter = Counter { measure: Measure::ProductsLeft, limit: AtLeast(60.0) };
-const TMA_AHEAD: Counter = Counter { measure: Measure::TmaAhead, limit: AtLeast(60.0) };
+const PRODUCTS_LEFT: Counter = at_least(Measure::ProductsLeft, 60.0);
+const TMA_AHEAD: Counter = at_least(Measure::TmaAhead, 60.0);
 /// A tile's box is read while the next tile is multiplied.
-const BEHIND: Counter = Counter { measure: Measure::StoresBehind, limit: AtLeast(60.0) };
+const BEHIND: Counter = at_least(Measure::StoresBehind, 60.0);
 /// Of two blocks each has half of the tiles, be it the first or the other.
-const HALF: Counter = Counter { measure: Measure::LargestShare, limit: AtMost(60.0) };
+const HALF: Counter = at_most(Measure::LargestShare, 60.0);
 /// Each block of a cluster loads half of B, for both.
-const HALF_OF_B: Counter = Counter { measure: Measure::TmaLoads, limit: AtMost(98304.0) };
+const HALF_OF_B: Counter = at_most(Measure::TmaLoads, 98304.0);
 /// And each block of a cluster half of the copies.
-const HALF_OF_LOADS: Counter = Counter { measure: Measure::LargestLoad, limit: AtMost(60.0) };
+const HALF_OF_LOADS: Counter = at_most(Measure::LargestLoad, 60.0);
 /// Two stages and four mbarriers. With an mbarrier for each phase nobody needs a parity.
-const FOUR_MBARRIERS: Counter =
-    Counter { measure: Measure::Shared, limit: AtMost((2 * 2 * BOX + 4 * 8) as f64) };
+const FOUR_MBARRIERS: Counter = at_most(Measure::Shared, (2 * 2 * BOX + 4 * 8) as f64);
 /// Bytes of a box of 64 x 64.
 const BOX: u32 = 64 * 64 * 2;
 
 /// Stages of a box of A and one of B. With more stages than phases nothing is filled again.
 const fn stages(most: u32) -> Counter {
-    Counter { measure: Measure::Stages(2 * BOX), limit: AtMost(most as f64) }
+    at_most(Measure::Stages(2 * BOX), most as f64)
 }
 
 /// Two of them at least.
-const TWO_STAGES: Counter = Counter { measure: Measure::Stages(2 * BOX), limit: AtLeast(2.0) };
+const TWO_STAGES: Counter = at_least(Measure::Stages(2 * BOX), 2.0);
 
 pub(super) static EXERCISES: &[Exercise] = &[
     exercise!(bytes_of_a_stage {
@@ -59,7 +58,7 @@ pub(super) static EXERCISES: &[Exercise] = &[
         hint: "Which copies complete at this mbarrier in a phase? How many bytes are they together?",
         launch: TILED64,
         shapes: SHAPES,
-        counters: &[Counter { measure: Measure::TmaLoads, limit: AtMost(98304.0) }],
+        counters: &[at_most(Measure::TmaLoads, 98304.0)],
         fails: Fails::Findings(&[
             ReadAfterWrite,
             WriteAfterWrite,
@@ -110,12 +109,7 @@ pub(super) static EXERCISES: &[Exercise] = &[
                may be left?",
         launch: TILED64,
         shapes: SHAPES,
-        counters: &[
-            WGMMA,
-            Counter { measure: Measure::Barriers(64), limit: AtMost(1.25) },
-            TMA_AHEAD,
-            stages(2)
-        ],
+        counters: &[WGMMA, at_most(Measure::Barriers(64), 1.25), TMA_AHEAD, stages(2)],
         fails: Fails::Findings(&[ReadAfterWrite]),
     }),
     exercise!(stages_released {
@@ -191,11 +185,7 @@ pub(super) static EXERCISES: &[Exercise] = &[
         hint: "How many arrivals at a stage's mbarrier come from two warpgroups?",
         launch: WIDE,
         shapes: &[[128, 64, 384], [100, 72, 200]],
-        counters: &[
-            WGMMA,
-            ONE_BARRIER,
-            Counter { measure: Measure::Stages(3 * BOX), limit: AtMost(2.0) }
-        ],
+        counters: &[WGMMA, ONE_BARRIER, at_most(Measure::Stages(3 * BOX), 2.0)],
         fails: Fails::Findings(&[WriteAfterRead, WriteAfterWrite, Deadlock, NeverWritten]),
     }),
     exercise!(next_tile_of_a_block {
@@ -289,7 +279,7 @@ pub(super) static EXERCISES: &[Exercise] = &[
                that begins the copy?",
         launch: PERSISTENT,
         shapes: SHAPES_OF_TILES,
-        counters: &[Counter { measure: Measure::TmaStores, limit: AtMost(49152.0) }],
+        counters: &[at_most(Measure::TmaStores, 49152.0)],
         fails: Fails::Findings(&[ProxyFence]),
     }),
     exercise!(box_in_use {
@@ -302,8 +292,8 @@ pub(super) static EXERCISES: &[Exercise] = &[
         launch: PERSISTENT,
         shapes: SHAPES_OF_TILES,
         counters: &[
-            Counter { measure: Measure::TmaStores, limit: AtMost(49152.0) },
-            Counter { measure: Measure::Shared, limit: AtMost(40976.0) },
+            at_most(Measure::TmaStores, 49152.0),
+            at_most(Measure::Shared, 40976.0),
             BEHIND,
         ],
         fails: Fails::Findings(&[WriteAfterRead]),
@@ -315,7 +305,7 @@ pub(super) static EXERCISES: &[Exercise] = &[
         hint: "The wait in the loop is for the tile before. Who waits for the last tile's copy?",
         launch: PERSISTENT,
         shapes: SHAPES_OF_TILES,
-        counters: &[Counter { measure: Measure::TmaStores, limit: AtMost(49152.0) }, BEHIND],
+        counters: &[at_most(Measure::TmaStores, 49152.0), BEHIND],
         fails: Fails::Findings(&[EndedBlock]),
     }),
     exercise!(swizzle_of_a_box {
@@ -326,10 +316,7 @@ pub(super) static EXERCISES: &[Exercise] = &[
                swizzle_for_wgmma, whose task has the formula.",
         launch: PERSISTENT,
         shapes: SHAPES_OF_TILES,
-        counters: &[
-            Counter { measure: Measure::Conflicts, limit: AtMost(1.0) },
-            Counter { measure: Measure::TmaStores, limit: AtMost(49152.0) },
-        ],
+        counters: &[at_most(Measure::Conflicts, 1.0), at_most(Measure::TmaStores, 49152.0)],
         fails: Fails::Result,
     }),
 ];

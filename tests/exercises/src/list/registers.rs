@@ -3,7 +3,7 @@
 use simt::check::Kind::*;
 
 use crate::{
-    counter::{Counter, Limit::*, Measure},
+    counter::{Counter, Measure, at_least, at_most},
     exercise::{Exercise, Fails, exercise},
     problem::{BOXES, Grid, Launch, Problem},
 };
@@ -15,21 +15,19 @@ const ROWS: Launch = Launch { problem: Problem::RowSums, grid: Grid::Tiles(1, 1)
 const SPLIT: Launch =
     Launch { problem: Problem::ProductInto, grid: Grid::Split(16, 16, 4), boxes: BOXES };
 /// Each of the four blocks adds to each element.
-const EACH_PART: Counter = Counter { measure: Measure::Atomics, limit: AtLeast(4.0) };
+const EACH_PART: Counter = at_least(Measure::Atomics, 4.0);
 /// None of them does the work of the others: it would add zeros.
-const QUARTER: Counter = Counter { measure: Measure::LargestLoad, limit: AtMost(35.0) };
+const QUARTER: Counter = at_most(Measure::LargestLoad, 35.0);
 /// Nothing is loaded that is not needed, to pretend a share of the work.
-const NEEDED: Counter = Counter { measure: Measure::Intensity, limit: AtLeast(0.24) };
-const AHEAD: Counter = Counter { measure: Measure::Ahead, limit: AtLeast(60.0) };
+const NEEDED: Counter = at_least(Measure::Intensity, 0.24);
+const AHEAD: Counter = at_least(Measure::Ahead, 60.0);
 /// Nothing is copied by plain loads and stores instead: neither tile.
-const GROUPS: Counter = Counter { measure: Measure::CopyGroups(16), limit: AtLeast(1.0) };
-const COPIED: Counter = Counter { measure: Measure::Copied, limit: AtLeast(100.0) };
-const COPIES_LEFT: Counter = Counter { measure: Measure::CopiesLeft, limit: AtLeast(60.0) };
+const GROUPS: Counter = at_least(Measure::CopyGroups(16), 1.0);
+const COPIED: Counter = at_least(Measure::Copied, 100.0);
+const COPIES_LEFT: Counter = at_least(Measure::CopiesLeft, 60.0);
 /// A stage is a tile of A and a tile of B. With more stages than phases nothing is filled again.
-const THREE_STAGES: Counter =
-    Counter { measure: Measure::Stages(2 * 16 * 16 * 4), limit: AtMost(3.0) };
-const NOT_FEWER: Counter =
-    Counter { measure: Measure::Stages(2 * 16 * 16 * 4), limit: AtLeast(3.0) };
+const THREE_STAGES: Counter = at_most(Measure::Stages(2 * 16 * 16 * 4), 3.0);
+const NOT_FEWER: Counter = at_least(Measure::Stages(2 * 16 * 16 * 4), 3.0);
 
 pub(super) static EXERCISES: &[Exercise] = &[
     exercise!(column_in_registers {
@@ -40,7 +38,7 @@ pub(super) static EXERCISES: &[Exercise] = &[
         hint: "Which operand is the same for all 16 rows? Which loop must be the outer one, so that it is read once?",
         launch: Launch::product(16, 64),
         shapes: &[[32, 64, 32], [20, 70, 33]],
-        counters: &[Counter { measure: Measure::SharedReads, limit: AtMost(1.1) }],
+        counters: &[at_most(Measure::SharedReads, 1.1)],
         fails: Fails::Counter(0),
     }),
     exercise!(prefetch_past_the_end {
@@ -50,7 +48,7 @@ pub(super) static EXERCISES: &[Exercise] = &[
         hint: "In which phase is there no next tile? How does the number of the phase tell?",
         launch: TILED16,
         shapes: &[[32, 48, 64]],
-        counters: &[Counter { measure: Measure::Barriers(16), limit: AtMost(1.25) }, AHEAD],
+        counters: &[at_most(Measure::Barriers(16), 1.25), AHEAD],
         fails: Fails::Findings(&[OutOfBounds]),
     }),
     exercise!(load_before_use {
@@ -61,10 +59,7 @@ pub(super) static EXERCISES: &[Exercise] = &[
         hint: "`load` reads global memory into registers: no thread waits for another. From which line on can it be called?",
         launch: TILED16,
         shapes: &[[32, 32, 128], [20, 40, 33]],
-        counters: &[
-            Counter { measure: Measure::Ahead, limit: AtLeast(80.0) },
-            Counter { measure: Measure::Barriers(16), limit: AtMost(1.25) },
-        ],
+        counters: &[at_least(Measure::Ahead, 80.0), at_most(Measure::Barriers(16), 1.25)],
         fails: Fails::Counter(0),
     }),
     exercise!(the_other_buffer {
@@ -75,7 +70,7 @@ pub(super) static EXERCISES: &[Exercise] = &[
         hint: "Which of `this` and `next` does nobody read in this phase?",
         launch: TILED16,
         shapes: &[[20, 40, 50]],
-        counters: &[Counter { measure: Measure::Barriers(16), limit: AtMost(1.25) }, AHEAD],
+        counters: &[at_most(Measure::Barriers(16), 1.25), AHEAD],
         fails: Fails::Findings(&[ReadAfterWrite, WriteAfterRead, Uninitialised]),
     }),
     exercise!(four_by_four {
@@ -86,10 +81,7 @@ pub(super) static EXERCISES: &[Exercise] = &[
         hint: "How many different elements of A, and of B, do the 16 products of a k-step have? Registers can hold them.",
         launch: Launch::product(64, 64),
         shapes: &[[64, 64, 32], [70, 33, 20]],
-        counters: &[
-            Counter { measure: Measure::SharedReads, limit: AtMost(0.5) },
-            Counter { measure: Measure::Intensity, limit: AtLeast(16.0) },
-        ],
+        counters: &[at_most(Measure::SharedReads, 0.5), at_least(Measure::Intensity, 16.0)],
         fails: Fails::Counter(0),
     }),
     exercise!(places_of_a_thread {
@@ -101,10 +93,7 @@ pub(super) static EXERCISES: &[Exercise] = &[
                How far is it then from one column of a thread to its next?",
         launch: Launch::product(64, 64),
         shapes: &[[64, 64, 32], [70, 33, 20]],
-        counters: &[
-            Counter { measure: Measure::ReadConflicts, limit: AtMost(1.0) },
-            Counter { measure: Measure::Sectors, limit: AtMost(4.1) },
-        ],
+        counters: &[at_most(Measure::ReadConflicts, 1.0), at_most(Measure::Sectors, 4.1)],
         fails: Fails::Counter(0),
     }),
     exercise!(four_at_a_time {
@@ -115,7 +104,7 @@ pub(super) static EXERCISES: &[Exercise] = &[
                multiple of four.",
         launch: Launch { problem: Problem::Sum, grid: Grid::Tiles(1, 512), boxes: BOXES },
         shapes: &[[1, 1024, 1], [1, 1000, 1], [1, 4, 1]],
-        counters: &[Counter { measure: Measure::Width, limit: AtLeast(16.0) }],
+        counters: &[at_least(Measure::Width, 16.0)],
         fails: Fails::Counter(0),
     }),
     exercise!(unaligned_rows {
@@ -127,7 +116,7 @@ pub(super) static EXERCISES: &[Exercise] = &[
                tells. The last group of a row may have fewer than four elements.",
         launch: ROWS,
         shapes: &[[3, 128, 1], [3, 201, 1], [5, 3, 1]],
-        counters: &[Counter { measure: Measure::LoadWidth, limit: AtLeast(16.0) }],
+        counters: &[at_least(Measure::LoadWidth, 16.0)],
         fails: Fails::Findings(&[Misaligned, OutOfBounds, NeverRead]),
     }),
     exercise!(tree_of_sums {
@@ -138,10 +127,7 @@ pub(super) static EXERCISES: &[Exercise] = &[
         hint: "A round adds one half of the elements to the other. Which halves, so that threads 0, 1, 2 .. read neighbours?",
         launch: ROWS,
         shapes: &[[2, 1000, 1], [1, 7, 1]],
-        counters: &[
-            Counter { measure: Measure::Conflicts, limit: AtMost(1.0) },
-            Counter { measure: Measure::SharedRequests, limit: AtMost(64.0) }
-        ],
+        counters: &[at_most(Measure::Conflicts, 1.0), at_most(Measure::SharedRequests, 64.0)],
         fails: Fails::Counter(0),
     }),
     exercise!(sums_of_a_warp {
@@ -153,10 +139,7 @@ pub(super) static EXERCISES: &[Exercise] = &[
                what may happen between the reads and the writes of a round?",
         launch: ROWS,
         shapes: &[[2, 1000, 1], [1, 7, 1]],
-        counters: &[
-            Counter { measure: Measure::BlockBarriers, limit: AtMost(4.0) },
-            Counter { measure: Measure::SharedRequests, limit: AtMost(50.0) }
-        ],
+        counters: &[at_most(Measure::BlockBarriers, 4.0), at_most(Measure::SharedRequests, 50.0)],
         fails: Fails::Findings(&[WriteAfterRead]),
     }),
     exercise!(wait_for_copies {
@@ -167,7 +150,7 @@ pub(super) static EXERCISES: &[Exercise] = &[
                which order must the two stand?",
         launch: TILED16,
         shapes: &[[20, 40, 33]],
-        counters: &[Counter { measure: Measure::Barriers(16), limit: AtMost(2.0) }, GROUPS, COPIED],
+        counters: &[at_most(Measure::Barriers(16), 2.0), GROUPS, COPIED],
         fails: Fails::Findings(&[ReadAfterWrite, WriteAfterWrite]),
     }),
     exercise!(zeros_of_a_copy {
@@ -190,7 +173,7 @@ pub(super) static EXERCISES: &[Exercise] = &[
         launch: TILED16,
         shapes: &[[20, 40, 80], [16, 16, 16]],
         counters: &[
-            Counter { measure: Measure::Barriers(16), limit: AtMost(1.0) },
+            at_most(Measure::Barriers(16), 1.0),
             COPIES_LEFT,
             GROUPS,
             COPIED,
@@ -209,7 +192,7 @@ pub(super) static EXERCISES: &[Exercise] = &[
         shapes: &[[20, 40, 80], [16, 16, 16]],
         counters: &[
             COPIES_LEFT,
-            Counter { measure: Measure::Barriers(16), limit: AtMost(1.0) },
+            at_most(Measure::Barriers(16), 1.0),
             GROUPS,
             COPIED,
             THREE_STAGES,
@@ -225,12 +208,7 @@ pub(super) static EXERCISES: &[Exercise] = &[
         hint: "To read, add and write must be one operation. Out has a method for it.",
         launch: SPLIT,
         shapes: &[[20, 24, 50], [16, 16, 3]],
-        counters: &[
-            Counter { measure: Measure::Atomics, limit: AtMost(4.0) },
-            EACH_PART,
-            QUARTER,
-            NEEDED
-        ],
+        counters: &[at_most(Measure::Atomics, 4.0), EACH_PART, QUARTER, NEEDED],
         fails: Fails::Findings(&[ReadAfterWrite, WriteAfterWrite]),
     }),
     exercise!(the_last_part {
@@ -241,12 +219,7 @@ pub(super) static EXERCISES: &[Exercise] = &[
                end?",
         launch: SPLIT,
         shapes: &[[20, 24, 50], [16, 16, 3]],
-        counters: &[
-            Counter { measure: Measure::Atomics, limit: AtMost(4.0) },
-            EACH_PART,
-            QUARTER,
-            NEEDED
-        ],
+        counters: &[at_most(Measure::Atomics, 4.0), EACH_PART, QUARTER, NEEDED],
         fails: Fails::Findings(&[NeverRead]),
     }),
     exercise!(one_addition_a_part {
@@ -256,12 +229,7 @@ pub(super) static EXERCISES: &[Exercise] = &[
         hint: "All k-steps of a part are one thread's. Where can it add them up, before it adds to C?",
         launch: SPLIT,
         shapes: &[[20, 24, 50], [16, 16, 3]],
-        counters: &[
-            Counter { measure: Measure::Atomics, limit: AtMost(4.0) },
-            EACH_PART,
-            QUARTER,
-            NEEDED
-        ],
+        counters: &[at_most(Measure::Atomics, 4.0), EACH_PART, QUARTER, NEEDED],
         fails: Fails::Counter(0),
     }),
 ];

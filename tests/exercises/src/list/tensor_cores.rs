@@ -3,7 +3,7 @@
 use simt::check::Kind::*;
 
 use crate::{
-    counter::{Counter, Limit::*, Measure},
+    counter::{Counter, Measure, at_least, at_most},
     exercise::{Exercise, Fails, exercise},
     problem::Launch,
 };
@@ -11,19 +11,17 @@ use crate::{
 const TILED32: Launch = Launch::product(32, 32);
 const TILED64: Launch = Launch::product(64, 64);
 /// An instruction of `mma` multiplies 16 x 8 x 16 elements.
-const MMA: Counter = Counter { measure: Measure::Mma, limit: AtMost(2.0) };
+const MMA: Counter = at_most(Measure::Mma, 2.0);
 /// One of `wgmma` multiplies 64 x 64 x 16, and counts for four warps.
-const WGMMA: Counter = Counter { measure: Measure::Mma, limit: AtMost(0.25) };
-const NO_CONFLICT: Counter = Counter { measure: Measure::Conflicts, limit: AtMost(1.0) };
-const AHEAD: Counter = Counter { measure: Measure::Ahead, limit: AtLeast(60.0) };
+const WGMMA: Counter = at_most(Measure::Mma, 0.25);
+const NO_CONFLICT: Counter = at_most(Measure::Conflicts, 1.0);
+const AHEAD: Counter = at_least(Measure::Ahead, 60.0);
 /// A stage is a tile of A and a tile of B. With more stages than phases nothing is filled again.
-const THREE_STAGES: Counter =
-    Counter { measure: Measure::Stages(2 * 64 * 64 * 2), limit: AtMost(3.0) };
-const NOT_FEWER: Counter =
-    Counter { measure: Measure::Stages(2 * 64 * 64 * 2), limit: AtLeast(3.0) };
-const COPIES_LEFT: Counter = Counter { measure: Measure::CopiesLeft, limit: AtLeast(60.0) };
+const THREE_STAGES: Counter = at_most(Measure::Stages(2 * 64 * 64 * 2), 3.0);
+const NOT_FEWER: Counter = at_least(Measure::Stages(2 * 64 * 64 * 2), 3.0);
+const COPIES_LEFT: Counter = at_least(Measure::CopiesLeft, 60.0);
 /// Each element of a tile is loaded once for the block: fragments come from the tile.
-const BY_A_TILE: Counter = Counter { measure: Measure::Intensity, limit: AtLeast(24.0) };
+const BY_A_TILE: Counter = at_least(Measure::Intensity, 24.0);
 
 pub(super) static EXERCISES: &[Exercise] = &[
     exercise!(pairs_of_a_fragment {
@@ -57,7 +55,7 @@ pub(super) static EXERCISES: &[Exercise] = &[
                take, for four products? The methods for pairs have a parameter that says which rows.",
         launch: TILED32,
         shapes: &[[64, 64, 32], [20, 24, 17]],
-        counters: &[Counter { measure: Measure::Intensity, limit: AtLeast(16.0) }, MMA],
+        counters: &[at_least(Measure::Intensity, 16.0), MMA],
         fails: Fails::Counter(0),
     }),
     exercise!(swizzle_for_ldmatrix {
@@ -69,7 +67,7 @@ pub(super) static EXERCISES: &[Exercise] = &[
                that they are in all 32? Only the order of the groups within a row may change.",
         launch: TILED64,
         shapes: &[[64, 64, 64], [40, 72, 88]],
-        counters: &[NO_CONFLICT, Counter { measure: Measure::Shared, limit: AtMost(16384.0) }],
+        counters: &[NO_CONFLICT, at_most(Measure::Shared, 16384.0)],
         fails: Fails::Counter(0),
     }),
     exercise!(rows_of_the_lanes {
@@ -104,7 +102,7 @@ pub(super) static EXERCISES: &[Exercise] = &[
                methods of Out.",
         launch: TILED64,
         shapes: &[[64, 64, 64], [40, 72, 88]],
-        counters: &[Counter { measure: Measure::StoreWidth, limit: AtLeast(4.0) }],
+        counters: &[at_least(Measure::StoreWidth, 4.0)],
         fails: Fails::Counter(0),
     }),
     exercise!(free_stage {
@@ -118,7 +116,7 @@ pub(super) static EXERCISES: &[Exercise] = &[
         shapes: &[[64, 64, 320], [40, 72, 88]],
         counters: &[
             AHEAD,
-            Counter { measure: Measure::Barriers(64), limit: AtMost(1.0) },
+            at_most(Measure::Barriers(64), 1.0),
             THREE_STAGES,
             NOT_FEWER,
             COPIES_LEFT
@@ -134,10 +132,7 @@ pub(super) static EXERCISES: &[Exercise] = &[
                each of four blocks?",
         launch: TILED64,
         shapes: &[[64, 64, 768], [40, 72, 88]],
-        counters: &[
-            Counter { measure: Measure::Blocks, limit: AtLeast(4.0) },
-            Counter { measure: Measure::Ahead, limit: AtLeast(40.0) },
-        ],
+        counters: &[at_least(Measure::Blocks, 4.0), at_least(Measure::Ahead, 40.0)],
         fails: Fails::Counter(0),
     }),
     exercise!(proxy_fence {

@@ -3,7 +3,7 @@
 use simt::check::Kind::*;
 
 use crate::{
-    counter::{Counter, Limit::*, Measure},
+    counter::{Measure, at_least, at_most},
     exercise::{Exercise, Fails, exercise},
     problem::{BOXES, Grid, Launch, Problem},
 };
@@ -56,7 +56,7 @@ pub(super) static EXERCISES: &[Exercise] = &[
         hint: "Threads of a warp differ in x first, and elements of a row are adjacent in memory.",
         launch: TILED16,
         shapes: &[[64, 64, 64], [20, 40, 33]],
-        counters: &[Counter { measure: Measure::Sectors, limit: AtMost(4.1) }],
+        counters: &[at_most(Measure::Sectors, 4.1)],
         fails: Fails::Counter(0),
     }),
     exercise!(first_tile {
@@ -69,7 +69,7 @@ pub(super) static EXERCISES: &[Exercise] = &[
                the bytes of both tiles.",
         launch: TILED16,
         shapes: &[[64, 64, 64], [20, 40, 33]],
-        counters: &[Counter { measure: Measure::Intensity, limit: AtLeast(4.0) }],
+        counters: &[at_least(Measure::Intensity, 4.0)],
         fails: Fails::Counter(0),
     }),
     exercise!(tiles_not_complete {
@@ -80,7 +80,7 @@ pub(super) static EXERCISES: &[Exercise] = &[
         hint: "Who has stored the elements that a thread multiplies? What tells it that they have?",
         launch: TILED16,
         shapes: &[[20, 40, 33]],
-        counters: &[Counter { measure: Measure::Barriers(16), limit: AtMost(2.0) }],
+        counters: &[at_most(Measure::Barriers(16), 2.0)],
         fails: Fails::Findings(&[ReadAfterWrite, WriteAfterRead, Uninitialised]),
     }),
     exercise!(one_barrier {
@@ -90,7 +90,7 @@ pub(super) static EXERCISES: &[Exercise] = &[
         hint: "A thread that is done early goes on to the next phase. What does it overwrite there?",
         launch: TILED16,
         shapes: &[[20, 40, 33]],
-        counters: &[Counter { measure: Measure::Barriers(16), limit: AtMost(2.0) }],
+        counters: &[at_most(Measure::Barriers(16), 2.0)],
         fails: Fails::Findings(&[WriteAfterRead, ReadAfterWrite]),
     }),
     exercise!(barrier_too_many {
@@ -102,7 +102,7 @@ pub(super) static EXERCISES: &[Exercise] = &[
                barrier stand there as well, each time?",
         launch: TILED16,
         shapes: &[[20, 40, 33]],
-        counters: &[Counter { measure: Measure::Barriers(16), limit: AtMost(2.0) }],
+        counters: &[at_most(Measure::Barriers(16), 2.0)],
         fails: Fails::Counter(0),
     }),
     exercise!(toy_table {
@@ -134,7 +134,7 @@ pub(super) static EXERCISES: &[Exercise] = &[
                are all its banks different? The attribute declares the bytes.",
         launch: TILED32,
         shapes: &[[64, 64, 64]],
-        counters: &[Counter { measure: Measure::Conflicts, limit: AtMost(1.0) }],
+        counters: &[at_most(Measure::Conflicts, 1.0)],
         fails: Fails::Counter(0),
     }),
     exercise!(swizzled_tile {
@@ -146,10 +146,7 @@ pub(super) static EXERCISES: &[Exercise] = &[
                those of a row. Which operation on two numbers below 32 gives that?",
         launch: TILED32,
         shapes: &[[64, 64, 64], [40, 33, 50]],
-        counters: &[
-            Counter { measure: Measure::Conflicts, limit: AtMost(1.0) },
-            Counter { measure: Measure::Shared, limit: AtMost(8192.0) },
-        ],
+        counters: &[at_most(Measure::Conflicts, 1.0), at_most(Measure::Shared, 8192.0)],
         fails: Fails::Counter(0),
     }),
     exercise!(transpose_by_a_tile {
@@ -161,10 +158,7 @@ pub(super) static EXERCISES: &[Exercise] = &[
                another element than it has loaded: it reads a column of the tile. In which banks is that?",
         launch: Launch { problem: Problem::Transpose, grid: Grid::Tiles(32, 32), boxes: BOXES },
         shapes: &[[64, 96, 1], [40, 33, 1], [1, 70, 1]],
-        counters: &[
-            Counter { measure: Measure::Sectors, limit: AtMost(4.1) },
-            Counter { measure: Measure::Conflicts, limit: AtMost(1.0) },
-        ],
+        counters: &[at_most(Measure::Sectors, 4.1), at_most(Measure::Conflicts, 1.0)],
         fails: Fails::Counter(0),
     }),
     exercise!(column_of_b {
@@ -197,10 +191,7 @@ pub(super) static EXERCISES: &[Exercise] = &[
         launch: TILED16,
         shapes: &[[20, 24, 16]],
         // `a * b + c` is no multiply-add for the checker, and would not be counted.
-        counters: &[
-            Counter { measure: Measure::MultiplyAdds, limit: AtMost(1.0) },
-            Counter { measure: Measure::MultiplyAdds, limit: AtLeast(1.0) }
-        ],
+        counters: &[at_most(Measure::MultiplyAdds, 1.0), at_least(Measure::MultiplyAdds, 1.0)],
         fails: Fails::Findings(&[BarrierSkipped]),
     }),
     exercise!(early_return {
@@ -243,10 +234,7 @@ pub(super) static EXERCISES: &[Exercise] = &[
         launch: Launch { problem: Problem::Neighbours, grid: Grid::Tiles(1, 128), boxes: BOXES },
         shapes: &[[1, 300, 1], [1, 128, 1], [1, 129, 1], [1, 1, 1]],
         // Without a tile nothing goes through shared memory.
-        counters: &[
-            Counter { measure: Measure::SharedRequests, limit: AtLeast(0.1) },
-            Counter { measure: Measure::Intensity, limit: AtLeast(0.45) }
-        ],
+        counters: &[at_least(Measure::SharedRequests, 0.1), at_least(Measure::Intensity, 0.45)],
         fails: Fails::Findings(&[Uninitialised]),
     }),
 ];

@@ -17,6 +17,15 @@ pub struct Defeat {
     pub refused: &'static str,
 }
 
+const fn defeat(
+    exercise: &'static str,
+    name: &'static str,
+    changes: &'static [(&'static str, &'static str)],
+    refused: &'static str,
+) -> Defeat {
+    Defeat { exercise, name, changes, refused }
+}
+
 /// A stage for each phase, so that none is filled again.
 const MANY: (&str, &str) = ("const STAGES: usize = 3;", "const STAGES: usize = 8;");
 const STAGES: &str = "stages in the shared memory of a block, measured 8";

@@ -1,6 +1,6 @@
 //! Ways round the exercises of the tensor cores' rungs.
 
-use super::{Defeat, FEWER_THAN_THREE, MANY, NO_COPY_LEFT, STAGES, TWO};
+use super::{Defeat, FEWER_THAN_THREE, MANY, NO_COPY_LEFT, STAGES, TWO, defeat};
 
 const MANY_OF_TWO: (&str, &str) = ("const STAGES: usize = 2;", "const STAGES: usize = 8;");
 const ONE_OF_TWO: (&str, &str) = ("const STAGES: usize = 2;", "const STAGES: usize = 1;");
@@ -71,10 +71,10 @@ const ALL_OF_B: &str = "at most 98304 bytes loaded by TMA, measured";
 
 /// All of them.
 pub const DEFEATS: &[Defeat] = &[
-    Defeat {
-        exercise: "free_stage",
-        name: "a_fourth_stage",
-        changes: &[
+    defeat(
+        "free_stage",
+        "a_fourth_stage",
+        &[
             ("const STAGES: usize = 3;", "const STAGES: usize = 4;"),
             ("for phase in 0..STAGES - 1 {", "for phase in 0..2 {"),
             ("{ STAGES as u32 - 2 }", "1"),
@@ -85,30 +85,20 @@ pub const DEFEATS: &[Defeat] = &[
         thread::sync_threads();\n",
             ),
         ],
-        refused: "at most 3 stages in the shared memory of a block, measured 4",
-    },
-    Defeat {
-        exercise: "free_stage",
-        name: "two_stages",
-        changes: &[TWO],
-        refused: FEWER_THAN_THREE,
-    },
-    Defeat {
-        exercise: "free_stage",
-        name: "waits_for_all",
-        changes: &[("{ STAGES as u32 - 2 }", "0")],
-        refused: NO_COPY_LEFT,
-    },
-    Defeat {
-        exercise: "parity_of_a_round",
-        name: "never_fills_again",
-        changes: &[MANY_OF_TWO, ("wait_warp((phase / STAGES % 2) as u32)", "wait_warp(0)")],
-        refused: STAGES,
-    },
-    Defeat {
-        exercise: "parity_of_a_round",
-        name: "an_mbarrier_for_each_phase",
-        changes: &[
+        "at most 3 stages in the shared memory of a block, measured 4",
+    ),
+    defeat("free_stage", "two_stages", &[TWO], FEWER_THAN_THREE),
+    defeat("free_stage", "waits_for_all", &[("{ STAGES as u32 - 2 }", "0")], NO_COPY_LEFT),
+    defeat(
+        "parity_of_a_round",
+        "never_fills_again",
+        &[MANY_OF_TWO, ("wait_warp((phase / STAGES % 2) as u32)", "wait_warp(0)")],
+        STAGES,
+    ),
+    defeat(
+        "parity_of_a_round",
+        "an_mbarrier_for_each_phase",
+        &[
             EIGHT_MBARRIERS,
             ("shared = STAGES * size_of::<u64>()", "shared = 8 * size_of::<u64>()"),
             ("for stage in 0..STAGES {", "for stage in 0..8 {"),
@@ -118,18 +108,18 @@ pub const DEFEATS: &[Defeat] = &[
                 "full.at(phase).wait_warp(0)",
             ),
         ],
-        refused: MBARRIERS,
-    },
-    Defeat {
-        exercise: "stage_filled_again",
-        name: "one_stage",
-        changes: &[("const STAGES: usize = 2;", "const STAGES: usize = 1;")],
-        refused: "products that begin while TMA fills another stage, measured 0",
-    },
-    Defeat {
-        exercise: "stage_filled_again",
-        name: "fills_at_once_and_waits",
-        changes: &[
+        MBARRIERS,
+    ),
+    defeat(
+        "stage_filled_again",
+        "one_stage",
+        &[("const STAGES: usize = 2;", "const STAGES: usize = 1;")],
+        "products that begin while TMA fills another stage, measured 0",
+    ),
+    defeat(
+        "stage_filled_again",
+        "fills_at_once_and_waits",
+        &[
             ("const STAGES: usize = 2;", "const STAGES: usize = 1;"),
             (
                 "        if t == 0 && phase + STAGES < phases {
@@ -147,66 +137,66 @@ pub const DEFEATS: &[Defeat] = &[
         full",
             ),
         ],
-        refused: "products that begin while TMA fills another stage, measured 0",
-    },
-    Defeat {
-        exercise: "stage_filled_again",
-        name: "never_fills_again",
-        changes: &[MANY_OF_TWO, ("        wait::<0>();\n", "")],
-        refused: STAGES,
-    },
-    Defeat {
-        exercise: "stages_released",
-        name: "waits_for_all",
-        changes: &[("            wait::<1>();\n", "            wait::<0>();\n")],
-        refused: PRODUCTS,
-    },
-    Defeat {
-        exercise: "stages_released",
-        name: "never_fills_again",
-        changes: &[MANY, ("                read.release_multiplied();\n", "")],
-        refused: STAGES,
-    },
-    Defeat {
-        exercise: "arrivals_of_a_stage",
-        name: "never_fills_again",
-        changes: &[MANY, ("        ring.init(1);", "        ring.init(4);")],
-        refused: STAGES,
-    },
-    Defeat {
-        exercise: "released_too_early",
-        name: "waits_for_all",
-        changes: &[("            wait::<1>();\n", "            wait::<0>();\n")],
-        refused: PRODUCTS,
-    },
-    Defeat {
-        exercise: "released_too_early",
-        name: "never_fills_again",
-        changes: &[MANY, ("            wait::<1>();\n", "")],
-        refused: STAGES,
-    },
-    Defeat {
-        exercise: "parity_by_hand",
-        name: "never_fills_again",
-        changes: &[
+        "products that begin while TMA fills another stage, measured 0",
+    ),
+    defeat(
+        "stage_filled_again",
+        "never_fills_again",
+        &[MANY_OF_TWO, ("        wait::<0>();\n", "")],
+        STAGES,
+    ),
+    defeat(
+        "stages_released",
+        "waits_for_all",
+        &[("            wait::<1>();\n", "            wait::<0>();\n")],
+        PRODUCTS,
+    ),
+    defeat(
+        "stages_released",
+        "never_fills_again",
+        &[MANY, ("                read.release_multiplied();\n", "")],
+        STAGES,
+    ),
+    defeat(
+        "arrivals_of_a_stage",
+        "never_fills_again",
+        &[MANY, ("        ring.init(1);", "        ring.init(4);")],
+        STAGES,
+    ),
+    defeat(
+        "released_too_early",
+        "waits_for_all",
+        &[("            wait::<1>();\n", "            wait::<0>();\n")],
+        PRODUCTS,
+    ),
+    defeat(
+        "released_too_early",
+        "never_fills_again",
+        &[MANY, ("            wait::<1>();\n", "")],
+        STAGES,
+    ),
+    defeat(
+        "parity_by_hand",
+        "never_fills_again",
+        &[
             MANY_OF_TWO,
             (
                 "            empty.at(stage).wait_warp((round + 1) % 2);\n",
                 "            let _ = round;\n",
             ),
         ],
-        refused: STAGES,
-    },
-    Defeat {
-        exercise: "parity_by_hand",
-        name: "one_stage",
-        changes: &[ONE_OF_TWO],
-        refused: "at least 2 stages in the shared memory of a block, measured 1",
-    },
-    Defeat {
-        exercise: "parity_by_hand",
-        name: "an_mbarrier_for_each_phase",
-        changes: &[
+        STAGES,
+    ),
+    defeat(
+        "parity_by_hand",
+        "one_stage",
+        &[ONE_OF_TWO],
+        "at least 2 stages in the shared memory of a block, measured 1",
+    ),
+    defeat(
+        "parity_by_hand",
+        "an_mbarrier_for_each_phase",
+        &[
             EIGHT_MBARRIERS,
             ("let empty = mbarriers![STAGES];", "let empty = mbarriers![8];"),
             ("STAGES * 2 * size_of::<u64>()", "16 * size_of::<u64>()"),
@@ -240,18 +230,18 @@ pub const DEFEATS: &[Defeat] = &[
             ("full.at(stage).wait_warp(round % 2);", "full.at(phase).wait_warp(0);"),
             ("empty.at(stage).arrive();", "empty.at(phase).arrive();"),
         ],
-        refused: MBARRIERS,
-    },
-    Defeat {
-        exercise: "readers_of_a_stage",
-        name: "never_fills_again",
-        changes: &[MANY_OF_TWO, ("        ring.init(2);", "        ring.init(1);")],
-        refused: STAGES,
-    },
-    Defeat {
-        exercise: "last_stage_of_a_tile",
-        name: "never_fills_again",
-        changes: &[
+        MBARRIERS,
+    ),
+    defeat(
+        "readers_of_a_stage",
+        "never_fills_again",
+        &[MANY_OF_TWO, ("        ring.init(2);", "        ring.init(1);")],
+        STAGES,
+    ),
+    defeat(
+        "last_stage_of_a_tile",
+        "never_fills_again",
+        &[
             MANY,
             (
                 "        if warp == 0 {
@@ -261,42 +251,17 @@ pub const DEFEATS: &[Defeat] = &[
                 "",
             ),
         ],
-        refused: STAGES,
-    },
-    Defeat {
-        exercise: "next_tile_of_a_block",
-        name: "one_block",
-        changes: ONE_BLOCK,
-        refused: ALL_BY_ONE,
-    },
-    Defeat {
-        exercise: "next_tile_of_a_block",
-        name: "other_block",
-        changes: OTHER_BLOCK,
-        refused: ALL_BY_ONE,
-    },
-    Defeat {
-        exercise: "tiles_of_the_producer",
-        name: "one_block",
-        changes: ONE_BLOCK,
-        refused: ALL_BY_ONE,
-    },
-    Defeat {
-        exercise: "tiles_of_the_producer",
-        name: "other_block",
-        changes: OTHER_BLOCK,
-        refused: ALL_BY_ONE,
-    },
-    Defeat {
-        exercise: "bytes_of_both",
-        name: "no_multicast",
-        changes: NO_MULTICAST,
-        refused: ALL_OF_B,
-    },
-    Defeat {
-        exercise: "bytes_of_both",
-        name: "b_by_the_first_block",
-        changes: &[(
+        STAGES,
+    ),
+    defeat("next_tile_of_a_block", "one_block", ONE_BLOCK, ALL_BY_ONE),
+    defeat("next_tile_of_a_block", "other_block", OTHER_BLOCK, ALL_BY_ONE),
+    defeat("tiles_of_the_producer", "one_block", ONE_BLOCK, ALL_BY_ONE),
+    defeat("tiles_of_the_producer", "other_block", OTHER_BLOCK, ALL_BY_ONE),
+    defeat("bytes_of_both", "no_multicast", NO_MULTICAST, ALL_OF_B),
+    defeat(
+        "bytes_of_both",
+        "b_by_the_first_block",
+        &[(
             "                let half = at + BOX + rank as usize * BOX / 2;
                 let place = (0, p + rank * side / 2, col);
                 tiles.load_box_multicast(half, &of_b, place, producer.full(), 0b11);\n",
@@ -306,24 +271,14 @@ pub const DEFEATS: &[Defeat] = &[
                     tiles.load_box_multicast(to, &of_b, place, producer.full(), 0b11);
                 }\n",
         )],
-        refused: "at most 60 % of the bytes from global memory by one block, measured",
-    },
-    Defeat {
-        exercise: "cluster_begins",
-        name: "no_multicast",
-        changes: NO_MULTICAST,
-        refused: ALL_OF_B,
-    },
-    Defeat {
-        exercise: "cluster_ends",
-        name: "no_multicast",
-        changes: NO_MULTICAST,
-        refused: ALL_OF_B,
-    },
-    Defeat {
-        exercise: "box_in_use",
-        name: "a_box_for_each_tile",
-        changes: &[
+        "at most 60 % of the bytes from global memory by one block, measured",
+    ),
+    defeat("cluster_begins", "no_multicast", NO_MULTICAST, ALL_OF_B),
+    defeat("cluster_ends", "no_multicast", NO_MULTICAST, ALL_OF_B),
+    defeat(
+        "box_in_use",
+        "a_box_for_each_tile",
+        &[
             ("(STAGES * STAGE + 4 * STORED)", "(STAGES * STAGE + 20 * STORED)"),
             (
                 "    let box_of_c = STAGES * STAGE + warp as usize * STORED;\n",
@@ -338,60 +293,40 @@ pub const DEFEATS: &[Defeat] = &[
                 "        tile += thread::grid_dim_x();\nbox_of_c += 4 * STORED;\n",
             ),
         ],
-        refused: "at most 40976 bytes of shared memory a block, measured 73744",
-    },
-    Defeat {
-        exercise: "box_in_use",
-        name: "waits_after_the_commit",
-        changes: &[WAIT_AT_ONCE],
-        refused: NOTHING_BEHIND,
-    },
-    Defeat {
-        exercise: "box_in_use",
-        name: "waits_after_the_commit_with_an_empty_group",
-        changes: &[
+        "at most 40976 bytes of shared memory a block, measured 73744",
+    ),
+    defeat("box_in_use", "waits_after_the_commit", &[WAIT_AT_ONCE], NOTHING_BEHIND),
+    defeat(
+        "box_in_use",
+        "waits_after_the_commit_with_an_empty_group",
+        &[
             (
                 "    // Stages are counted on from tile to tile.\n",
                 "    if lane == 0 {\n        bulk::commit_group();\n    }\n",
             ),
             WAIT_AT_ONCE,
         ],
-        refused: NOTHING_BEHIND,
-    },
-    Defeat {
-        exercise: "box_in_use",
-        name: "waits_before_the_products",
-        changes: &[WAIT_BEFORE],
-        refused: NOTHING_BEHIND,
-    },
-    Defeat {
-        exercise: "box_at_the_end",
-        name: "waits_after_the_commit",
-        changes: &[
+        NOTHING_BEHIND,
+    ),
+    defeat("box_in_use", "waits_before_the_products", &[WAIT_BEFORE], NOTHING_BEHIND),
+    defeat(
+        "box_at_the_end",
+        "waits_after_the_commit",
+        &[
             WAIT_AT_ONCE,
             (
                 "    // The last box has been read before the block ends.\n    bulk::wait_group_read::<0>();\n",
                 "",
             ),
         ],
-        refused: NOTHING_BEHIND,
-    },
-    Defeat {
-        exercise: "rows_of_the_lanes",
-        name: "no_tile",
-        changes: &[(ROWS_BY_LDMATRIX, ROWS_BY_LANES), (COLS_BY_LDMATRIX, COLS_BY_LANES)],
-        refused: NO_TILE,
-    },
-    Defeat {
-        exercise: "transposed_load",
-        name: "no_tile_of_b",
-        changes: &[(COLS_BY_LDMATRIX, COLS_BY_LANES)],
-        refused: NO_TILE,
-    },
-    Defeat {
-        exercise: "products_under_way",
-        name: "waits_for_all",
-        changes: &[("{ STAGES as u32 - 2 }", "0")],
-        refused: NO_COPY_LEFT,
-    },
+        NOTHING_BEHIND,
+    ),
+    defeat(
+        "rows_of_the_lanes",
+        "no_tile",
+        &[(ROWS_BY_LDMATRIX, ROWS_BY_LANES), (COLS_BY_LDMATRIX, COLS_BY_LANES)],
+        NO_TILE,
+    ),
+    defeat("transposed_load", "no_tile_of_b", &[(COLS_BY_LDMATRIX, COLS_BY_LANES)], NO_TILE),
+    defeat("products_under_way", "waits_for_all", &[("{ STAGES as u32 - 2 }", "0")], NO_COPY_LEFT),
 ];

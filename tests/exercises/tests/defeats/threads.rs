@@ -1,6 +1,6 @@
 //! Ways round the exercises of the rungs from `basic` to `ladder`.
 
-use super::{Defeat, FEWER_THAN_THREE, MANY, NO_COPY_LEFT, STAGES, TWO};
+use super::{Defeat, FEWER_THAN_THREE, MANY, NO_COPY_LEFT, STAGES, TWO, defeat};
 
 const COPIES: &str =
     "        tile_a.copy_async::<1>(to, &a, row * k + a_col, row < m && a_col < k);
@@ -34,47 +34,47 @@ const CHECKED_PRODUCTS: &str = "        if row < m && col < n {
 
 /// All of them.
 pub const DEFEATS: &[Defeat] = &[
-    Defeat {
-        exercise: "barrier_in_a_branch",
-        name: "no_check",
-        changes: &[(
+    defeat(
+        "barrier_in_a_branch",
+        "no_check",
+        &[(
             CHECKED_PRODUCTS,
             "        for i in 0..TILE {
             sum = fma(tile_a[(ty, i)], tile_b[(i, tx)], sum);
         }\n",
         )],
-        refused: "at most 1 multiply-add for each that the product needs, measured 2.13",
-    },
-    Defeat {
-        exercise: "barrier_in_a_branch",
-        name: "no_fma",
-        changes: &[(
+        "at most 1 multiply-add for each that the product needs, measured 2.13",
+    ),
+    defeat(
+        "barrier_in_a_branch",
+        "no_fma",
+        &[(
             CHECKED_PRODUCTS,
             "        for i in 0..TILE {
             sum = sum + tile_a[(ty, i)] * tile_b[(i, tx)];
         }\n",
         )],
-        refused: "at least 1 multiply-add for each that the product needs, measured 0",
-    },
-    Defeat {
-        exercise: "halo",
-        name: "loads_neighbours",
-        changes: &[(
+        "at least 1 multiply-add for each that the product needs, measured 0",
+    ),
+    defeat(
+        "halo",
+        "loads_neighbours",
+        &[(
             "tile[t] + tile[t + 1] + tile[t + 2]",
             "(if i > 0 { x[i - 1] } else { 0.0 }) + tile[t + 1] + if i + 1 < n { x[i + 1] } else { 0.0 }",
         )],
-        refused: "at least 0.45 FLOP a byte loaded from global memory, measured",
-    },
-    Defeat {
-        exercise: "groups_at_the_end",
-        name: "waits_for_all",
-        changes: &[("wait_group::<1>", "wait_group::<0>")],
-        refused: "waits for copies that leave a group in flight, measured 0",
-    },
-    Defeat {
-        exercise: "groups_at_the_end",
-        name: "never_fills_again",
-        changes: &[
+        "at least 0.45 FLOP a byte loaded from global memory, measured",
+    ),
+    defeat(
+        "groups_at_the_end",
+        "waits_for_all",
+        &[("wait_group::<1>", "wait_group::<0>")],
+        "waits for copies that leave a group in flight, measured 0",
+    ),
+    defeat(
+        "groups_at_the_end",
+        "never_fills_again",
+        &[
             MANY,
             (
                 "        }
@@ -84,91 +84,56 @@ pub const DEFEATS: &[Defeat] = &[
         }\n",
             ),
         ],
-        refused: STAGES,
-    },
-    Defeat {
-        exercise: "groups_at_the_end",
-        name: "copies_by_threads",
-        changes: &[(COPIES, PLAIN)],
-        refused: "at least 1 group of `cp.async` a phase, measured 0",
-    },
-    Defeat {
-        exercise: "wait_for_copies",
-        name: "copies_by_threads",
-        changes: &[(COPIES, PLAIN)],
-        refused: "at least 1 group of `cp.async` a phase, measured 0",
-    },
-    Defeat {
-        exercise: "wait_for_copies",
-        name: "b_by_threads",
-        changes: &[(COPIES, PLAIN_B)],
-        refused: HALF_COPIED,
-    },
-    Defeat {
-        exercise: "zeros_of_a_copy",
-        name: "copies_by_threads",
-        changes: &[(COPIES, PLAIN)],
-        refused: "at least 1 group of `cp.async` a phase, measured 0",
-    },
-    Defeat {
-        exercise: "one_stage_too_far",
-        name: "a_fourth_stage",
-        changes: &[("const STAGES: usize = 3;", "const STAGES: usize = 4;")],
-        refused: "at most 3 stages in the shared memory of a block, measured 4",
-    },
-    Defeat {
-        exercise: "one_stage_too_far",
-        name: "two_stages",
-        changes: &[TWO, ("wait_group::<1>", "wait_group::<0>")],
-        refused: FEWER_THAN_THREE,
-    },
-    Defeat {
-        exercise: "one_stage_too_far",
-        name: "waits_for_all",
-        changes: &[("wait_group::<1>", "wait_group::<0>")],
-        refused: NO_COPY_LEFT,
-    },
-    Defeat {
-        exercise: "one_stage_too_far",
-        name: "b_by_threads",
-        changes: &[(COPIES, PLAIN_B)],
-        refused: HALF_COPIED,
-    },
-    Defeat {
-        exercise: "parts_of_a_sum",
-        name: "one_part",
-        changes: ONE_PART,
-        refused: NO_ADDITION,
-    },
-    Defeat {
-        exercise: "parts_of_a_sum",
-        name: "first_part",
-        changes: FIRST_PART,
-        refused: ALL_LOADED,
-    },
-    Defeat { exercise: "the_last_part", name: "one_part", changes: ONE_PART, refused: NO_ADDITION },
-    Defeat {
-        exercise: "the_last_part",
-        name: "first_part",
-        changes: FIRST_PART,
-        refused: ALL_LOADED,
-    },
-    Defeat {
-        exercise: "one_addition_a_part",
-        name: "one_part",
-        changes: ONE_PART,
-        refused: NO_ADDITION,
-    },
-    Defeat {
-        exercise: "one_addition_a_part",
-        name: "first_part",
-        changes: FIRST_PART,
-        refused: ALL_LOADED,
-    },
-    Defeat {
-        exercise: "tree_of_sums",
-        name: "one_thread_adds",
-        changes: &[
+        STAGES,
+    ),
+    defeat(
+        "groups_at_the_end",
+        "copies_by_threads",
+        &[(COPIES, PLAIN)],
+        "at least 1 group of `cp.async` a phase, measured 0",
+    ),
+    defeat(
+        "wait_for_copies",
+        "copies_by_threads",
+        &[(COPIES, PLAIN)],
+        "at least 1 group of `cp.async` a phase, measured 0",
+    ),
+    defeat("wait_for_copies", "b_by_threads", &[(COPIES, PLAIN_B)], HALF_COPIED),
+    defeat(
+        "zeros_of_a_copy",
+        "copies_by_threads",
+        &[(COPIES, PLAIN)],
+        "at least 1 group of `cp.async` a phase, measured 0",
+    ),
+    defeat(
+        "one_stage_too_far",
+        "a_fourth_stage",
+        &[("const STAGES: usize = 3;", "const STAGES: usize = 4;")],
+        "at most 3 stages in the shared memory of a block, measured 4",
+    ),
+    defeat(
+        "one_stage_too_far",
+        "two_stages",
+        &[TWO, ("wait_group::<1>", "wait_group::<0>")],
+        FEWER_THAN_THREE,
+    ),
+    defeat(
+        "one_stage_too_far",
+        "waits_for_all",
+        &[("wait_group::<1>", "wait_group::<0>")],
+        NO_COPY_LEFT,
+    ),
+    defeat("one_stage_too_far", "b_by_threads", &[(COPIES, PLAIN_B)], HALF_COPIED),
+    defeat("parts_of_a_sum", "one_part", ONE_PART, NO_ADDITION),
+    defeat("parts_of_a_sum", "first_part", FIRST_PART, ALL_LOADED),
+    defeat("the_last_part", "one_part", ONE_PART, NO_ADDITION),
+    defeat("the_last_part", "first_part", FIRST_PART, ALL_LOADED),
+    defeat("one_addition_a_part", "one_part", ONE_PART, NO_ADDITION),
+    defeat("one_addition_a_part", "first_part", FIRST_PART, ALL_LOADED),
+    defeat(
+        "tree_of_sums",
+        "one_thread_adds",
+        &[
             ("while half > 0 {", "while half == BLOCK / 2 {"),
             (
                 "        if t < half {
@@ -184,12 +149,12 @@ pub const DEFEATS: &[Defeat] = &[
         }\n",
             ),
         ],
-        refused: "requests to shared memory an element of the result, measured",
-    },
-    Defeat {
-        exercise: "sums_of_a_warp",
-        name: "one_lane_adds",
-        changes: &[
+        "requests to shared memory an element of the result, measured",
+    ),
+    defeat(
+        "sums_of_a_warp",
+        "one_lane_adds",
+        &[
             (
                 "    if t < 32 {
         let mut sum = sums[t];\n",
@@ -203,12 +168,12 @@ pub const DEFEATS: &[Defeat] = &[
             sum += sums[i];\n",
             ),
         ],
-        refused: "requests to shared memory an element of the result, measured",
-    },
-    Defeat {
-        exercise: "prefetch_past_the_end",
-        name: "no_prefetch",
-        changes: &[
+        "requests to shared memory an element of the result, measured",
+    ),
+    defeat(
+        "prefetch_past_the_end",
+        "no_prefetch",
+        &[
             (
                 "        if phase + 1 < phases {
             tile_a[(next + ty, tx)] = a[row * k + (phase + 1) * TILE + tx];
@@ -227,12 +192,12 @@ pub const DEFEATS: &[Defeat] = &[
         }\n",
             ),
         ],
-        refused: NOT_AHEAD,
-    },
-    Defeat {
-        exercise: "the_other_buffer",
-        name: "no_prefetch",
-        changes: &[
+        NOT_AHEAD,
+    ),
+    defeat(
+        "the_other_buffer",
+        "no_prefetch",
+        &[
             (
                 "        // In flight while this phase is multiplied.
         let (of_a, of_b) = load(phase + 1);\n",
@@ -244,6 +209,6 @@ pub const DEFEATS: &[Defeat] = &[
         tile_a[(next + ty, tx)] = of_a;\n",
             ),
         ],
-        refused: NOT_AHEAD,
-    },
+        NOT_AHEAD,
+    ),
 ];
