@@ -62,117 +62,92 @@ pub struct Example {
     pub in_flight: bool,
 }
 
-/// The kinds of findings, in the order in which they are reported: what may be the cause of others
-/// comes first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[non_exhaustive]
-pub enum Kind {
+/// Defines [`Kind`] by a row for each kind: its name for programs, and what is wrong.
+macro_rules! kinds {
+    ($($(#[$doc:meta])* $kind:ident: $name:literal, $wrong:literal;)*) => {
+        /// The kinds of findings, in the order in which they are reported: what may be the cause of
+        /// others comes first.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[non_exhaustive]
+        pub enum Kind {
+            $($(#[$doc])* $kind),*
+        }
+
+        impl Kind {
+            /// All kinds.
+            pub const ALL: [Kind; [$($name),*].len()] = [$(Kind::$kind),*];
+
+            /// A short name for programs, such as `read-after-write`.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(Kind::$kind => $name),*
+                }
+            }
+        }
+
+        impl fmt::Display for Kind {
+            fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+                f.write_str(match self {
+                    $(Kind::$kind => $wrong),*
+                })
+            }
+        }
+    };
+}
+
+kinds! {
     /// A launch that breaks the kernel's declaration or a limit of the device.
-    Launch,
+    Launch: "launch", "a launch that the kernel or the device does not allow";
     /// Shared arrays whose size differs from the kernel's declaration.
-    SharedSize,
+    SharedSize: "shared-size", "shared arrays whose size differs from the declaration";
     /// A thread that overflows its stack.
-    StackOverflow,
+    StackOverflow: "stack-overflow", "a stack that is too small";
     /// A panic in the kernel.
-    Panic,
+    Panic: "panic", "a panic";
     /// A barrier, or an mbarrier, that is used as it must not be: more arrivals than a phase waits
     /// for, no initialisation, a second one, a barrier within another.
-    BarrierMisuse,
+    BarrierMisuse: "barrier-misuse", "a barrier that is used as it must not be";
     /// A barrier at which some threads of the block wait, and that others never reach.
-    BarrierSkipped,
+    BarrierSkipped: "barrier-skipped", "a barrier that not all threads of the block reach";
     /// Threads of a block that wait at different barriers, or arrive at a named barrier whose
     /// previous round may not have ended.
-    BarrierMismatch,
+    BarrierMismatch: "barrier-mismatch", "threads of a block at different barriers";
     /// Threads that wait for what never comes: a deadlock, or a warp operation that some of its
     /// lanes never reach.
-    Deadlock,
+    Deadlock: "deadlock", "threads that wait for what never comes";
     /// A thread that does not end.
-    Endless,
+    Endless: "endless", "a thread that does not end";
     /// A race: a thread read what another wrote, and nothing orders the two.
-    ReadAfterWrite,
+    ReadAfterWrite: "read-after-write", "race: a read after a write";
     /// A race: a thread wrote what another had read, and nothing orders the two.
-    WriteAfterRead,
+    WriteAfterRead: "write-after-read", "race: a write after a read";
     /// A race: two threads wrote one element, and nothing orders them.
-    WriteAfterWrite,
+    WriteAfterWrite: "write-after-write", "race: a write after a write";
     /// A read of memory that no thread has written.
-    Uninitialised,
+    Uninitialised: "uninitialised", "a read of memory that no thread has written";
     /// An access outside a buffer or a shared array.
-    OutOfBounds,
+    OutOfBounds: "out-of-bounds", "an access out of bounds";
     /// A 128-bit access, or a TMA copy of a box, at an address that is no multiple of 16 bytes.
-    Misaligned,
+    Misaligned: "misaligned", "a misaligned access";
     /// Tensor cores or a TMA copy read what a thread wrote, without a `fence_proxy_async` between.
-    ProxyFence,
+    ProxyFence: "proxy-fence", "a read by tensor cores or TMA of what a thread wrote without a proxy fence";
     /// Copies with other bytes than their mbarrier expects.
-    Transaction,
+    Transaction: "transaction", "copies of other bytes than were announced to their mbarrier";
     /// A block that may end before the last use of its shared memory by another block of its
     /// cluster, or by a copy.
-    EndedBlock,
+    EndedBlock: "ended-block", "a use of shared memory of a block that may have ended";
     /// A use of another block's shared memory without a barrier that tells that the block has
     /// begun.
-    UnbegunBlock,
+    UnbegunBlock: "unbegun-block", "a use of shared memory of a block that may not have begun";
     /// An access to global memory in a `dependent` kernel before the wait for earlier kernels.
-    BeforeWait,
+    BeforeWait: "before-wait", "an access before the wait for earlier kernels";
     /// Elements of an input that no thread has read.
-    NeverRead,
+    NeverRead: "never-read", "input elements that no thread read";
     /// Elements of an output that no thread has written.
-    NeverWritten,
+    NeverWritten: "never-written", "output elements that no thread wrote";
 }
 
 impl Kind {
-    /// All kinds.
-    pub const ALL: [Kind; 22] = [
-        Kind::Launch,
-        Kind::SharedSize,
-        Kind::StackOverflow,
-        Kind::Panic,
-        Kind::BarrierMisuse,
-        Kind::BarrierSkipped,
-        Kind::BarrierMismatch,
-        Kind::Deadlock,
-        Kind::Endless,
-        Kind::ReadAfterWrite,
-        Kind::WriteAfterRead,
-        Kind::WriteAfterWrite,
-        Kind::Uninitialised,
-        Kind::OutOfBounds,
-        Kind::Misaligned,
-        Kind::ProxyFence,
-        Kind::Transaction,
-        Kind::EndedBlock,
-        Kind::UnbegunBlock,
-        Kind::BeforeWait,
-        Kind::NeverRead,
-        Kind::NeverWritten,
-    ];
-
-    /// A short name for programs, such as `read-after-write`.
-    pub fn name(self) -> &'static str {
-        match self {
-            Kind::ReadAfterWrite => "read-after-write",
-            Kind::WriteAfterRead => "write-after-read",
-            Kind::WriteAfterWrite => "write-after-write",
-            Kind::Uninitialised => "uninitialised",
-            Kind::OutOfBounds => "out-of-bounds",
-            Kind::Misaligned => "misaligned",
-            Kind::BarrierSkipped => "barrier-skipped",
-            Kind::BarrierMismatch => "barrier-mismatch",
-            Kind::BarrierMisuse => "barrier-misuse",
-            Kind::Deadlock => "deadlock",
-            Kind::ProxyFence => "proxy-fence",
-            Kind::Transaction => "transaction",
-            Kind::EndedBlock => "ended-block",
-            Kind::UnbegunBlock => "unbegun-block",
-            Kind::BeforeWait => "before-wait",
-            Kind::Panic => "panic",
-            Kind::StackOverflow => "stack-overflow",
-            Kind::Endless => "endless",
-            Kind::SharedSize => "shared-size",
-            Kind::Launch => "launch",
-            Kind::NeverRead => "never-read",
-            Kind::NeverWritten => "never-written",
-        }
-    }
-
     /// The verbs for the two accesses of a race, the later access first.
     fn race(self) -> Option<(&'static str, &'static str)> {
         match self {
@@ -191,37 +166,6 @@ impl From<Hazard> for Kind {
             Hazard::WriteAfterRead => Kind::WriteAfterRead,
             Hazard::WriteAfterWrite => Kind::WriteAfterWrite,
         }
-    }
-}
-
-impl fmt::Display for Kind {
-    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        f.write_str(match self {
-            Kind::ReadAfterWrite => "race: a read after a write",
-            Kind::WriteAfterRead => "race: a write after a read",
-            Kind::WriteAfterWrite => "race: a write after a write",
-            Kind::Uninitialised => "a read of memory that no thread has written",
-            Kind::OutOfBounds => "an access out of bounds",
-            Kind::Misaligned => "a misaligned access",
-            Kind::BarrierSkipped => "a barrier that not all threads of the block reach",
-            Kind::BarrierMismatch => "threads of a block at different barriers",
-            Kind::BarrierMisuse => "a barrier that is used as it must not be",
-            Kind::Deadlock => "threads that wait for what never comes",
-            Kind::ProxyFence => {
-                "a read by tensor cores or TMA of what a thread wrote without a proxy fence"
-            }
-            Kind::Transaction => "copies of other bytes than were announced to their mbarrier",
-            Kind::EndedBlock => "a use of shared memory of a block that may have ended",
-            Kind::UnbegunBlock => "a use of shared memory of a block that may not have begun",
-            Kind::BeforeWait => "an access before the wait for earlier kernels",
-            Kind::Panic => "a panic",
-            Kind::StackOverflow => "a stack that is too small",
-            Kind::Endless => "a thread that does not end",
-            Kind::SharedSize => "shared arrays whose size differs from the declaration",
-            Kind::Launch => "a launch that the kernel or the device does not allow",
-            Kind::NeverRead => "input elements that no thread read",
-            Kind::NeverWritten => "output elements that no thread wrote",
-        })
     }
 }
 
