@@ -110,11 +110,8 @@ functions! {
     fn cuMemAlloc_v2(address: *mut CUdeviceptr, bytes: usize);
     /// Allocates device memory for rows, whose pitch the driver chooses.
     fn cuMemAllocPitch_v2(
-        address: *mut CUdeviceptr,
-        pitch: *mut usize,
-        row_bytes: usize,
-        rows: usize,
-        element_bytes: c_uint,
+        address: *mut CUdeviceptr, pitch: *mut usize, row_bytes: usize, rows: usize,
+        element_bytes: c_uint
     );
     /// Frees device memory.
     fn cuMemFree_v2(address: CUdeviceptr);
@@ -128,24 +125,15 @@ functions! {
     fn cuMemcpyDtoH_v2(target: *mut c_void, source: CUdeviceptr, bytes: usize);
     /// Copies to the device, on a stream.
     fn cuMemcpyHtoDAsync_v2(
-        target: CUdeviceptr,
-        source: *const c_void,
-        bytes: usize,
-        stream: CUstream,
+        target: CUdeviceptr, source: *const c_void, bytes: usize, stream: CUstream
     );
     /// Copies to the host, on a stream.
     fn cuMemcpyDtoHAsync_v2(
-        target: *mut c_void,
-        source: CUdeviceptr,
-        bytes: usize,
-        stream: CUstream,
+        target: *mut c_void, source: CUdeviceptr, bytes: usize, stream: CUstream
     );
     /// Copies within a device, on a stream.
     fn cuMemcpyDtoDAsync_v2(
-        target: CUdeviceptr,
-        source: CUdeviceptr,
-        bytes: usize,
-        stream: CUstream,
+        target: CUdeviceptr, source: CUdeviceptr, bytes: usize, stream: CUstream
     );
     /// Copies rows.
     fn cuMemcpy2D_v2(copy: *const CUDA_MEMCPY2D);
@@ -157,20 +145,15 @@ functions! {
     fn cuMemcpy3DPeerAsync(copy: *const CUDA_MEMCPY3D_PEER, stream: CUstream);
     /// A property of an address, written to `data`.
     fn cuPointerGetAttribute(
-        data: *mut c_void,
-        attribute: CUpointer_attribute,
-        address: CUdeviceptr,
+        data: *mut c_void, attribute: CUpointer_attribute, address: CUdeviceptr
     );
     /// Sets bytes of device memory.
     fn cuMemsetD8_v2(target: CUdeviceptr, value: c_uchar, count: usize);
 
     /// Compiles and loads a module, PTX or machine code.
     fn cuModuleLoadDataEx(
-        module: *mut CUmodule,
-        image: *const c_void,
-        option_count: c_uint,
-        options: *mut CUjit_option,
-        values: *mut *mut c_void,
+        module: *mut CUmodule, image: *const c_void, option_count: c_uint,
+        options: *mut CUjit_option, values: *mut *mut c_void
     );
     /// Unloads a module.
     fn cuModuleUnload(module: CUmodule);
@@ -178,10 +161,7 @@ functions! {
     fn cuModuleGetFunction(function: *mut CUfunction, module: CUmodule, name: *const c_char);
     /// Address and bytes of a module's variable with a name.
     fn cuModuleGetGlobal_v2(
-        address: *mut CUdeviceptr,
-        bytes: *mut usize,
-        module: CUmodule,
-        name: *const c_char,
+        address: *mut CUdeviceptr, bytes: *mut usize, module: CUmodule, name: *const c_char
     );
     /// A property of a kernel.
     fn cuFuncGetAttribute(value: *mut c_int, attribute: CUfunction_attribute, function: CUfunction);
@@ -189,24 +169,14 @@ functions! {
     fn cuFuncSetAttribute(function: CUfunction, attribute: CUfunction_attribute, value: c_int);
     /// Launches a kernel. `params` has a pointer to the value of each of its parameters.
     fn cuLaunchKernel(
-        function: CUfunction,
-        grid_x: c_uint,
-        grid_y: c_uint,
-        grid_z: c_uint,
-        block_x: c_uint,
-        block_y: c_uint,
-        block_z: c_uint,
-        dynamic_shared: c_uint,
-        stream: CUstream,
-        params: *mut *mut c_void,
-        extra: *mut *mut c_void,
+        function: CUfunction, grid_x: c_uint, grid_y: c_uint, grid_z: c_uint, block_x: c_uint,
+        block_y: c_uint, block_z: c_uint, dynamic_shared: c_uint, stream: CUstream,
+        params: *mut *mut c_void, extra: *mut *mut c_void
     );
     /// Launches a kernel as `cuLaunchKernel` does, with attributes besides.
     fn cuLaunchKernelEx(
-        config: *const CUlaunchConfig,
-        function: CUfunction,
-        params: *mut *mut c_void,
-        extra: *mut *mut c_void,
+        config: *const CUlaunchConfig, function: CUfunction, params: *mut *mut c_void,
+        extra: *mut *mut c_void
     );
 
     /// A new stream.
@@ -253,17 +223,10 @@ functions! {
     /// `extents`, `box_extents` and `element_strides` have `rank` numbers, `strides`, in bytes, one
     /// less.
     fn cuTensorMapEncodeTiled(
-        map: *mut CUtensorMap,
-        data_type: CUtensorMapDataType,
-        rank: u32,
-        address: *mut c_void,
-        extents: *const u64,
-        strides: *const u64,
-        box_extents: *const u32,
-        element_strides: *const u32,
-        interleave: CUtensorMapInterleave,
-        swizzle: CUtensorMapSwizzle,
-        l2_promotion: CUtensorMapL2promotion,
-        fill: CUtensorMapFloatOOBfill,
+        map: *mut CUtensorMap, data_type: CUtensorMapDataType, rank: u32, address: *mut c_void,
+        extents: *const u64, strides: *const u64, box_extents: *const u32,
+        element_strides: *const u32, interleave: CUtensorMapInterleave,
+        swizzle: CUtensorMapSwizzle, l2_promotion: CUtensorMapL2promotion,
+        fill: CUtensorMapFloatOOBfill
     );
 }
