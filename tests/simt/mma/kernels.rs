@@ -39,29 +39,23 @@ fn product<T: Half16, const A: bool, const B: bool>(a: In<T>, b: In<T>, c: &mut 
     sums.for_each_pair_of::<1>(|row, col, pair| put(16, row, col, pair));
 }
 
-#[kernel(block = (32), shared = 2 * 512 * 2, barriers = 1)]
-pub fn plain_by_plain(a: In<Bf16>, b: In<Bf16>, mut c: Out<f32>) {
-    product::<_, false, false>(a, b, &mut c);
+/// Kernels of a product whose A and B are MN-major or not.
+macro_rules! kernels {
+    ($bytes:expr; $($name:ident: $type:ident, $product:path;)*) => {$(
+        #[kernel(block = (32), shared = $bytes, barriers = 1)]
+        pub fn $name(a: In<$type>, b: In<$type>, mut c: Out<f32>) {
+            $product(a, b, &mut c);
+        }
+    )*};
 }
 
-#[kernel(block = (32), shared = 2 * 512 * 2, barriers = 1)]
-pub fn plain_by_transposed(a: In<Bf16>, b: In<Bf16>, mut c: Out<f32>) {
-    product::<_, false, true>(a, b, &mut c);
-}
-
-#[kernel(block = (32), shared = 2 * 512 * 2, barriers = 1)]
-pub fn transposed_by_plain(a: In<Bf16>, b: In<Bf16>, mut c: Out<f32>) {
-    product::<_, true, false>(a, b, &mut c);
-}
-
-#[kernel(block = (32), shared = 2 * 512 * 2, barriers = 1)]
-pub fn transposed_by_transposed(a: In<Bf16>, b: In<Bf16>, mut c: Out<f32>) {
-    product::<_, true, true>(a, b, &mut c);
-}
-
-#[kernel(block = (32), shared = 2 * 512 * 2, barriers = 1)]
-pub fn of_f16(a: In<F16>, b: In<F16>, mut c: Out<f32>) {
-    product::<_, false, true>(a, b, &mut c);
+kernels! {
+    2 * 512 * 2;
+    plain_by_plain: Bf16, product::<_, false, false>;
+    plain_by_transposed: Bf16, product::<_, false, true>;
+    transposed_by_plain: Bf16, product::<_, true, false>;
+    transposed_by_transposed: Bf16, product::<_, true, true>;
+    of_f16: F16, product::<_, false, true>;
 }
 
 /// C (32 x 32, row-major) = A B of f32, rounded to tf32, 8 k-steps, by one warp. A has rows of 8
@@ -108,24 +102,12 @@ fn product_of_f32<const A: bool, const B: bool>(a: In<f32>, b: In<f32>, c: &mut 
     sums.for_each_pair_of::<1>(|row, col, pair| put(16, row, col, pair));
 }
 
-#[kernel(block = (32), shared = 2 * 256 * 4, barriers = 1)]
-pub fn along_by_along(a: In<f32>, b: In<f32>, mut c: Out<f32>) {
-    product_of_f32::<false, false>(a, b, &mut c);
-}
-
-#[kernel(block = (32), shared = 2 * 256 * 4, barriers = 1)]
-pub fn along_by_across(a: In<f32>, b: In<f32>, mut c: Out<f32>) {
-    product_of_f32::<false, true>(a, b, &mut c);
-}
-
-#[kernel(block = (32), shared = 2 * 256 * 4, barriers = 1)]
-pub fn across_by_along(a: In<f32>, b: In<f32>, mut c: Out<f32>) {
-    product_of_f32::<true, false>(a, b, &mut c);
-}
-
-#[kernel(block = (32), shared = 2 * 256 * 4, barriers = 1)]
-pub fn across_by_across(a: In<f32>, b: In<f32>, mut c: Out<f32>) {
-    product_of_f32::<true, true>(a, b, &mut c);
+kernels! {
+    2 * 256 * 4;
+    along_by_along: f32, product_of_f32::<false, false>;
+    along_by_across: f32, product_of_f32::<false, true>;
+    across_by_along: f32, product_of_f32::<true, false>;
+    across_by_across: f32, product_of_f32::<true, true>;
 }
 
 /// C (32 x 32, row-major) = twice A B of f64, by an atom of so many k-steps. Each lane loads its

@@ -27,12 +27,17 @@ pub fn product<T: Factor, const N: usize>(times: u32, a: In<T>, b: In<T>, mut c:
 }
 
 macro_rules! integers {
-    ($($name:ident $n:literal)*) => {$(
-        #[kernel(block = (128), dynamic_shared = (64 + $n) * 128, barriers = 1, arch = 90)]
-        pub fn $name(times: u32, a: In<i8>, b: In<i8>, c: Out<i32>) {
-            product::<_, $n>(times, a, b, c);
-        }
-    )*};
+    ($($name:ident $n:literal)*) => {
+        $(
+            #[kernel(block = (128), dynamic_shared = (64 + $n) * 128, barriers = 1, arch = 90)]
+            pub fn $name(times: u32, a: In<i8>, b: In<i8>, c: Out<i32>) {
+                product::<_, $n>(times, a, b, c);
+            }
+        )*
+
+        /// Columns, and the kernel.
+        pub const KERNELS: [(usize, &Integers); 18] = [$(($n, &$name)),*];
+    };
 }
 
 integers! {
@@ -43,28 +48,6 @@ integers! {
 }
 
 pub type Integers = Kernel<(u32, In<i8>, In<i8>, Out<i32>)>;
-
-/// Columns, and the kernel.
-pub const KERNELS: [(usize, &Integers); 18] = [
-    (8, &integers_8),
-    (16, &integers_16),
-    (24, &integers_24),
-    (32, &integers_32),
-    (48, &integers_48),
-    (64, &integers_64),
-    (80, &integers_80),
-    (96, &integers_96),
-    (112, &integers_112),
-    (128, &integers_128),
-    (144, &integers_144),
-    (160, &integers_160),
-    (176, &integers_176),
-    (192, &integers_192),
-    (208, &integers_208),
-    (224, &integers_224),
-    (240, &integers_240),
-    (256, &integers_256),
-];
 
 /// The greatest sums have row 5 and column 3.
 pub fn a(row: usize, p: usize) -> i8 {

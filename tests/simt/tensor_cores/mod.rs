@@ -76,54 +76,32 @@ const fn shape(rows: usize, cols: usize, swizzle: usize) -> BoxShape {
     BoxShape { rows, cols, swizzle }
 }
 
+macro_rules! cases {
+    ($type:ty: $($kernel:ident($n:literal): $a:expr, $b:expr;)*) => {
+        [$(Case::<$type> {
+            kernel: &kernels::$kernel,
+            watched: &watched::kernels::$kernel,
+            n: $n,
+            a: $a,
+            b: $b,
+            encode: |value| <$type>::from_f32(value).to_bits(),
+            decode: |bits| <$type>::from_bits(bits).to_f32(),
+        }),*]
+    };
+}
+
 fn bf16_cases() -> [Case<device::Bf16>; 2] {
-    let encode = |value| device::Bf16::from_f32(value).to_bits();
-    let decode = |bits| device::Bf16::from_bits(bits).to_f32();
-    [
-        Case {
-            kernel: &kernels::k_major_by_k_major,
-            watched: &watched::kernels::k_major_by_k_major,
-            n: 128,
-            a: (shape(64, 64, 128), true),
-            b: (shape(128, 64, 128), true),
-            encode,
-            decode,
-        },
-        Case {
-            kernel: &kernels::k_major_by_mn_major,
-            watched: &watched::kernels::k_major_by_mn_major,
-            n: 256,
-            a: (shape(64, 64, 128), true),
-            b: (shape(64, 64, 128), false),
-            encode,
-            decode,
-        },
-    ]
+    cases! { device::Bf16:
+        k_major_by_k_major(128): (shape(64, 64, 128), true), (shape(128, 64, 128), true);
+        k_major_by_mn_major(256): (shape(64, 64, 128), true), (shape(64, 64, 128), false);
+    }
 }
 
 fn f16_cases() -> [Case<device::F16>; 2] {
-    let encode = |value| device::F16::from_f32(value).to_bits();
-    let decode = |bits| device::F16::from_bits(bits).to_f32();
-    [
-        Case {
-            kernel: &kernels::mn_major_by_mn_major,
-            watched: &watched::kernels::mn_major_by_mn_major,
-            n: 64,
-            a: (shape(64, 64, 128), false),
-            b: (shape(64, 64, 128), false),
-            encode,
-            decode,
-        },
-        Case {
-            kernel: &kernels::mn_major_by_k_major,
-            watched: &watched::kernels::mn_major_by_k_major,
-            n: 192,
-            a: (shape(32, 64, 128), false),
-            b: (shape(192, 32, 64), true),
-            encode,
-            decode,
-        },
-    ]
+    cases! { device::F16:
+        mn_major_by_mn_major(64): (shape(64, 64, 128), false), (shape(64, 64, 128), false);
+        mn_major_by_k_major(192): (shape(32, 64, 128), false), (shape(192, 32, 64), true);
+    }
 }
 
 impl<T: Element> Case<T> {
