@@ -52,6 +52,16 @@ pub(super) enum Of {
 }
 
 impl Design {
+    /// The same as a rung of the course: its idea, and FLOP for each byte of global memory.
+    pub(super) const fn rung(self, idea: &'static str, flop_per_byte: f64) -> Self {
+        Design { rung: Some(Rung { idea, flop_per_byte }), ..self }
+    }
+
+    /// The same with its speed on an H200.
+    pub(super) const fn on_gpu(self, on_gpu: Option<Speed>) -> Self {
+        Design { on_gpu, ..self }
+    }
+
     /// A product's kernel: what its row says, and its speeds on a GPU and on the CPU device.
     pub(crate) const fn product(
         kernel: &'static dyn AnyKernel,

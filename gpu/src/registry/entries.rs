@@ -23,18 +23,18 @@ macro_rules! lesson {
     };
 }
 
-/// A kernel with parameters of its own: its path, what runs it, and what it does.
-macro_rules! program {
-    ($($path:ident)::+, $program:ident $(($of:literal))?, $summary:literal) => {
-        Design {
+/// Kernels with parameters of their own: the path, what runs it, what it does, and its speed.
+macro_rules! programs {
+    ($($($path:ident)::+: $program:ident $(($of:literal))?, $summary:literal $(, $on_gpu:expr)?;)*) => {
+        &[$(Design {
             kernel: &crate::$($path)::+,
             #[cfg(feature = "cpu")]
             checked: Some(&crate::checked::$($path)::+),
             of: Of::Program(Program::$program $(($of))?, $summary),
             rung: None,
-            on_gpu: None,
+            on_gpu: [$($on_gpu,)? None][0],
             on_cpu: None,
-        }
+        }),*]
     };
 }
 
