@@ -15,7 +15,7 @@ use std::{fs, path::Path};
 use serde_json::Value;
 
 use self::{
-    common::{fails, finish, host, objects, on},
+    common::{fails, finish, host, objects, on, succeeds},
     cublas::with_cublas,
     rows::{cpu, cuda, folder, is_complete, is_measured, number, table, text},
 };
@@ -24,8 +24,7 @@ use self::{
 fn every_column_is_there_beside_libraries_of_the_cpu() {
     let sizes = "8,20x30x10,5*6x7x9";
     let args = cpu(&["--vs", "cpu", "--sizes", sizes, "--trans", "nn,tt", "--json"]);
-    let (code, stdout, stderr) = finish(host(&args));
-    assert_eq!(code, 0, "{stderr}");
+    let stdout = succeeds(host(&args));
     let rows = objects(&stdout);
     let seen = rows.iter().map(|row| {
         is_complete(row);
@@ -91,8 +90,7 @@ fn nvidias_libraries_are_told_the_types() {
     ] {
         let args = cuda(&["--vs", "cublas", "--sizes", sizes, "--trans", "nn,nt,tn,tt", "--json"]);
         let args = [&args[..], &["--type", of, "--out-type", out_type]].concat();
-        let (code, stdout, stderr) = finish(with_cublas("fp32", &args));
-        assert_eq!(code, 0, "{stderr}");
+        let stdout = succeeds(with_cublas("fp32", &args));
         let rows = objects(&stdout);
         assert_eq!(rows.len(), 2 * 4 * 3, "{stdout}");
         for rows in rows.chunks(3) {
@@ -192,8 +190,7 @@ fn results_are_written_with_their_machine_and_pictures_and_read_back() {
     let folder = folder("out").join("made/here");
     let out = ["--out", text(&folder), "--commit", "abc123", "--json"];
     let args = cpu(&["--vs", "cpu", "--sizes", "8,16,4x8x12", "--kernels", "auto,tiled16"]);
-    let (code, stdout, stderr) = finish(host(&[&args[..], &out].concat()));
-    assert_eq!(code, 0, "{stderr}");
+    let stdout = succeeds(host(&[&args[..], &out].concat()));
     let mut files = fs::read_dir(&folder)
         .unwrap()
         .map(|file| file.unwrap().file_name().into_string().unwrap())

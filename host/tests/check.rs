@@ -7,7 +7,7 @@ mod common;
 
 use serde_json::Value;
 
-use self::common::{fails, finish, has_no_noise, host, is_interrupted, objects};
+use self::common::{fails, finish, has_no_noise, host, is_interrupted, objects, succeeds};
 
 /// `check` of a small product, with more arguments.
 fn check(more: &[&str]) -> std::process::Command {
@@ -35,12 +35,11 @@ fn a_clean_kernel_is_called_clean_and_verified() {
 #[test]
 fn all_kernels_or_the_preferred_one() {
     let names = |args: &[&str]| {
-        let (code, stdout, _) = finish(check(args));
-        assert_eq!(code, 0, "{stdout}");
+        let stdout = succeeds(check(args));
         let kernels = objects(&stdout);
         kernels.iter().map(|object| object["kernel"].to_string()).collect::<Vec<_>>()
     };
-    let (_, stdout, _) = finish(host(&["kernels", "--json"]));
+    let stdout = succeeds(host(&["kernels", "--json"]));
     // Some TMA kernels need an MN-major A. This A is not.
     let products = objects(&stdout).into_iter().filter(|object| {
         let by_copies = object["contract"] == "C = A B in f32 by TMA";
@@ -166,8 +165,7 @@ fn json_is_one_object_with_the_agreed_keys() {
 #[test]
 fn one_order_or_as_many_as_asked() {
     let orders = |args: &[&str]| {
-        let (code, stdout, _) = finish(check(&[&["--json", "--kernel", "basic"], args].concat()));
-        assert_eq!(code, 0, "{stdout}");
+        let stdout = succeeds(check(&[&["--json", "--kernel", "basic"], args].concat()));
         objects(&stdout)[0]["orders"].to_string()
     };
     for order in ["forward", "reverse", "random:7", "random:18446744073709551615"] {
@@ -228,8 +226,7 @@ fn it_says_what_it_does_when_asked() {
 
 #[test]
 fn help_says_what_is_found_and_what_the_exit_codes_mean() {
-    let (code, stdout, _) = finish(host(&["check", "--help"]));
-    assert_eq!(code, 0);
+    let stdout = succeeds(host(&["check", "--help"]));
     for part in ["races", "barriers", "random:SEED", "1 something was found, or C is wrong"] {
         assert!(stdout.contains(part), "{part}: {stdout}");
     }

@@ -33,7 +33,7 @@ use std::{io::Read, process::Stdio};
 
 use serde_json::Value;
 
-use self::common::{fails, finish, has_no_noise, host, is_interrupted, objects, on};
+use self::common::{fails, finish, has_no_noise, host, is_interrupted, objects, on, succeeds};
 
 const SIZES: [&str; 6] = ["--m", "100", "--n", "70", "--k", "51"];
 
@@ -75,9 +75,7 @@ fn a_product_of_slices_says_what_was_computed_again() {
     let sliced = ["--compute", "fp32-bf16x6", "--kernel", "wgmma_bf16x6_64x128x64_nn"];
     let run = |more: &[&str]| {
         let args = [&SIZES[..], &sliced, &["--device", "cpu", "--iters", "3"], more].concat();
-        let (code, stdout, stderr) = finish(host(&args));
-        assert_eq!(code, 0, "{stderr}");
-        stdout
+        succeeds(host(&args))
     };
     let object = |more: &[&str]| objects(&run(&[more, &["--json"]].concat()))[0].clone();
     let of_nan = object(&["--init", "nan"]);
@@ -106,9 +104,7 @@ fn a_product_is_the_same_for_the_same_seed() {
 fn a_product_of_every_kind_of_data_is_verified() {
     for init in ["uniform", "normal", "int", "nan"] {
         for verify in ["auto", "full", "sample"] {
-            let (code, stdout, stderr) =
-                finish(host(&with(&["--init", init, "--verify", verify, "--json"])));
-            assert_eq!(code, 0, "{init} {verify}: {stderr}");
+            let stdout = succeeds(host(&with(&["--init", init, "--verify", verify, "--json"])));
             let object = &objects(&stdout)[0];
             let level = if verify == "auto" { "full" } else { verify };
             assert_eq!((&object["init"], &object["verify"]), (&init.into(), &level.into()));

@@ -10,7 +10,7 @@ mod rows;
 use std::fs;
 
 use self::{
-    common::{finish, host, objects, on},
+    common::{finish, host, objects, on, succeeds},
     cublas::with_cublas,
     rows::{cpu, cuda, folder, is_complete, is_measured, number, table, text},
 };
@@ -30,9 +30,7 @@ fn epilogues_are_measured_beside_cublaslts() {
         let args = ["--vs", "cublas", "--sizes", sizes, "--trans", trans, "--type", of, "--json"];
         let more =
             ["--out-type", out_type, "--bias", "--activation", "none,relu,gelu_tanh,gelu,silu"];
-        let (code, stdout, stderr) =
-            finish(with_cublas("fp32", &cuda(&[&args[..], &more].concat())));
-        assert_eq!(code, 0, "{stderr}");
+        let stdout = succeeds(with_cublas("fp32", &cuda(&[&args[..], &more].concat())));
         let rows = objects(&stdout);
         let seen = rows.iter().map(|row| {
             is_measured(row);
@@ -78,8 +76,7 @@ fn epilogues_are_measured_beside_cublaslts() {
 fn factors_are_told_to_both_libraries() {
     let args = ["--vs", "cublas", "--sizes", "20,2*6x7x9", "--alpha", "0.7", "--beta", "-1.5"];
     let args = cuda(&[&args[..], &["--json"]].concat());
-    let (code, stdout, stderr) = finish(with_cublas("fp32", &args));
-    assert_eq!(code, 0, "{stderr}");
+    let stdout = succeeds(with_cublas("fp32", &args));
     let rows = objects(&stdout);
     assert_eq!(rows.len(), 2 * 6, "{stdout}");
     for rows in rows.chunks(6) {
@@ -98,8 +95,7 @@ fn what_cublaslt_lacks_is_said_in_the_table() {
     let args = cuda(&["--vs", "cublas", "--sizes", "20", "--bias", "--activation", "relu"]);
     let mut command = with_cublas("fp32", &args);
     command.env("FAKE_CUBLAS_NO_BIAS", "1");
-    let (code, stdout, stderr) = finish(command);
-    assert_eq!(code, 0, "{stderr}");
+    let stdout = succeeds(command);
     let line = |words: &str| stdout.lines().find(|line| line.contains(words)).unwrap_or_default();
     let own = line("20x20x20 bias relu ");
     assert!(
@@ -109,8 +105,7 @@ fn what_cublaslt_lacks_is_said_in_the_table() {
     assert!(line("with an epilogue: ").contains("over plain"), "{stdout}");
     // The CPU's libraries have none.
     let args = cpu(&["--vs", "cpu", "--sizes", "8", "--activation", "gelu", "--json"]);
-    let (code, stdout, stderr) = finish(host(&args));
-    assert_eq!(code, 0, "{stderr}");
+    let stdout = succeeds(host(&args));
     let rows = objects(&stdout);
     assert_eq!((rows.len(), &rows[3]["epilogue"]), (4, &"gelu".into()), "{stdout}");
     assert!(rows[3]["verified"] == true && rows[3]["baseline"].is_null(), "{stdout}");

@@ -10,7 +10,7 @@ use std::{
 
 use serde_json::Value;
 
-use self::common::{fails, finish, has_no_noise, host, is_interrupted, objects, on};
+use self::common::{fails, finish, has_no_noise, host, is_interrupted, objects, on, succeeds};
 
 /// `ladder` of a small product, with more arguments.
 fn args<'a>(more: &[&'a str]) -> Vec<&'a str> {
@@ -39,8 +39,7 @@ fn near(value: &Value, expected: f64) -> bool {
 
 #[test]
 fn every_rung_is_there_verified_and_counted_as_on_paper() {
-    let (code, stdout, stderr) = finish(host(&args(&["--json"])));
-    assert_eq!(code, 0, "{stderr}");
+    let stdout = succeeds(host(&args(&["--json"])));
     let lines = objects(&stdout);
     let names = lines.iter().map(|line| line["kernel"].as_str().unwrap()).collect::<Vec<_>>();
     assert_eq!(names, rungs(), "one line for each rung, in their order");
@@ -106,8 +105,7 @@ fn the_table_has_a_row_and_a_reason_for_each_rung() {
     let (code, stdout, stderr) = finish(host(&args(&["--m", "20", "--n", "30", "--k", "40"])));
     assert_eq!((code, &*stdout), (2, ""), "--size and --m exclude each other: {stderr}");
     let sizes = ["ladder", "--m", "20", "--n", "30", "--k", "40", "--seconds", "0.001"];
-    let (code, stdout, stderr) = finish(host(&sizes));
-    assert_eq!(code, 0, "{stderr}");
+    let stdout = succeeds(host(&sizes));
     assert!(stdout.starts_with("A 20x40 · B 40x30 = C 20x30   f32, on cpu: "), "{stdout}");
     for (entry, rung) in gpu::registry::ladder() {
         let rows = stdout.lines().filter(|line| {
@@ -152,8 +150,7 @@ fn pictures_are_written_and_hold_what_they_show() {
     let folder = folder("pictures");
     let [json, bars, roof] = ["run.json", "bars.svg", "roof.svg"].map(|name| folder.join(name));
     let drawn = ["--json", "--plot", text(&bars), "--roofline", text(&roof)];
-    let (code, stdout, stderr) = finish(host(&args(&drawn)));
-    assert_eq!(code, 0, "{stderr}");
+    let stdout = succeeds(host(&args(&drawn)));
     for picture in [&bars, &roof] {
         let svg = fs::read_to_string(picture).unwrap();
         let document = roxmltree::Document::parse(&svg).expect("well-formed");
@@ -261,8 +258,7 @@ fn a_wrong_rung_is_shown_as_failed_and_not_timed() {
 /// The stand-in multiplies.
 #[test]
 fn on_a_gpu_speeds_are_held_against_its_roof() {
-    let (code, stdout, stderr) = finish(on("kernels=2", &args(&["--json"])));
-    assert_eq!(code, 0, "{stderr}");
+    let stdout = succeeds(on("kernels=2", &args(&["--json"])));
     for line in objects(&stdout) {
         assert_eq!((&line["verified"], &line["device"]), (&true.into(), &"cuda:0".into()));
         assert_eq!(line["fit"]["source"], "the driver");
@@ -280,8 +276,7 @@ fn on_a_gpu_speeds_are_held_against_its_roof() {
 #[test]
 fn the_ladder_of_bf16_is_verified_and_counted() {
     let more = ["--type", "bf16", "--device", "cpu", "--json"];
-    let (code, stdout, stderr) = finish(host(&args(&more)));
-    assert_eq!(code, 0, "{stderr}");
+    let stdout = succeeds(host(&args(&more)));
     let lines = objects(&stdout);
     let rungs = gpu::registry::ladder_of(gpu::registry::Type::BF16).collect::<Vec<_>>();
     assert_eq!((lines.len(), rungs.len()), (10, 10), "{stdout}");

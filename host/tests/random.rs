@@ -17,7 +17,7 @@ use std::{
 use serde_json::Value;
 
 use self::{
-    common::{fails, finish, host, objects, on},
+    common::{fails, finish, host, objects, on, succeeds},
     cublas::with_cublas,
 };
 
@@ -62,8 +62,7 @@ fn shapes(rows: &[Value]) -> BTreeSet<String> {
 fn shapes_are_verified_timed_and_summed_up() {
     let folder = folder("all").join("made");
     let args = random("14", &["--seed", "0x2a6cf1a0", "--out", text(&folder), "--commit", "abc"]);
-    let (code, stdout, stderr) = finish(on_fake(&args));
-    assert_eq!(code, 0, "{stderr}");
+    let stdout = succeeds(on_fake(&args));
     for class in ["square", "skinny", "long-k", "tall", "batched", "transformer", "convolution"] {
         let line = format!("\nf32, {class} ");
         assert!(stdout.contains(&line), "{class}: {stdout}");
@@ -146,8 +145,7 @@ fn parts_are_joined() {
     };
     assert_eq!(number(&fewer), number(&first));
 
-    let (code, stdout, stderr) = finish(host(&["bench", "--from", text(&one), text(&two)]));
-    assert_eq!(code, 0, "{stderr}");
+    let stdout = succeeds(host(&["bench", "--from", text(&one), text(&two)]));
     assert!(stdout.contains("f32: 9 of 9 shapes of seed 3"), "{stdout}");
     assert!(!stdout.contains("INCOMPLETE"), "{stdout}");
     let twice = ["bench", "--from", text(&one), text(&all)];
@@ -158,8 +156,7 @@ fn parts_are_joined() {
 fn types_have_shapes_of_their_own_alignment() {
     for (of, granule) in [("bf16", 8), ("f16", 8), ("f32", 4)] {
         let args = random("7", &["--json", "--type", of, "--out-type", "f32"]);
-        let (code, stdout, stderr) = finish(on_fake(&args));
-        assert_eq!(code, 0, "{stderr}");
+        let stdout = succeeds(on_fake(&args));
         for row in objects(&stdout) {
             assert_eq!(row["verified"], true, "{row}");
             let whole = ["m", "n", "k"].iter().all(|key| row[key].as_u64().unwrap() % granule == 0);
@@ -171,8 +168,7 @@ fn types_have_shapes_of_their_own_alignment() {
 #[test]
 fn invariant_products_are_timed_beside_auto() {
     let args = random("7", &["--invariant", "--type", "bf16"]);
-    let (code, stdout, stderr) = finish(on_fake(&args));
-    assert_eq!(code, 0, "{stderr}");
+    let stdout = succeeds(on_fake(&args));
     assert!(stdout.contains("+invariant"), "{stdout}");
     assert!(stdout.contains(": 7 invariant products take "), "{stdout}");
     assert!(stdout.contains(", m <= 16: "), "{stdout}");

@@ -4,14 +4,13 @@ use std::{fs, path::Path};
 
 use ::host::gpu::registry::{self, Product};
 
-use crate::common::{fails, finish, has_no_noise, host, objects, on};
+use crate::common::{fails, finish, has_no_noise, host, objects, on, succeeds};
 
 #[test]
 fn a_benchmark_compares_kernels_at_sizes() {
     let args =
         ["bench", "--sizes", "40,30x20x10", "--kernels", "tiled16,basic", "--seconds", "0.02"];
-    let (code, stdout, stderr) = finish(host(&[&args[..], &["--json", "--seed", "5"]].concat()));
-    assert_eq!(code, 0, "{stderr}");
+    let stdout = succeeds(host(&[&args[..], &["--json", "--seed", "5"]].concat()));
     let lines = objects(&stdout);
     assert_eq!(lines.len(), 4, "{stdout}");
     for (line, (kernel, [m, n, k])) in lines
@@ -52,9 +51,7 @@ fn a_benchmark_says_how_far_it_is_where_there_is_no_terminal() {
 #[test]
 fn a_benchmark_takes_lists_as_people_write_them() {
     let lists = ["--sizes", "8, 7X6x5, 4 x 3 x 2", "--kernels", "basic, tiled16"];
-    let (code, stdout, stderr) =
-        finish(host(&[&["bench", "--json", "--seconds", "0.01"], &lists[..]].concat()));
-    assert_eq!(code, 0, "{stderr}");
+    let stdout = succeeds(host(&[&["bench", "--json", "--seconds", "0.01"], &lists[..]].concat()));
     let lines = objects(&stdout).into_iter().map(|line| {
         let text = |key: &str| line[key].to_string();
         format!("{} {}x{}x{}", line["kernel"].as_str().unwrap(), text("m"), text("n"), text("k"))
@@ -105,8 +102,7 @@ fn pictures_say_their_types_and_have_one_unit() {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("pictures_of_bf16");
     let record = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/results/bench-h100-bf16");
     let folder = folder.to_str().unwrap();
-    let (code, stdout, stderr) = finish(host(&["bench", "--from", record, "--out", folder]));
-    assert_eq!(code, 0, "{stderr}");
+    let stdout = succeeds(host(&["bench", "--from", record, "--out", folder]));
     assert!(stdout.contains("C is the bf16 nearest to a sum") && stdout.contains("   nearest  "));
     for (name, words) in [("speed", "the chosen kernel"), ("roofline", "16384x16384x16384")] {
         let svg = fs::read_to_string(Path::new(folder).join(name).with_extension("svg")).unwrap();

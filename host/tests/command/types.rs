@@ -6,7 +6,7 @@ use host::{Layout, Type, npy::Writer};
 use serde_json::Value;
 
 use crate::{
-    common::{finish, host, objects},
+    common::{finish, host, objects, succeeds},
     with,
 };
 
@@ -18,8 +18,7 @@ fn is_verified(of: &str, rounded: std::ops::Range<f64>) {
             for verify in ["full", "sample"] {
                 let mut args = vec!["--type", of, "--init", init, "--verify", verify, "--json"];
                 args.extend(out_type.map(|c| ["--out-type", c]).into_iter().flatten());
-                let (code, stdout, stderr) = finish(host(&with(&args)));
-                assert_eq!(code, 0, "{args:?}: {stderr}");
+                let stdout = succeeds(host(&with(&args)));
                 let object = &objects(&stdout)[0];
                 let out_type = out_type.unwrap_or(of);
                 let types = ["dtype", "out_dtype"].map(|key| object[key].as_str().unwrap());
@@ -56,8 +55,7 @@ fn a_product_of_bf16_is_verified() {
 fn scales_are_verified() {
     for (of, scales, verify) in [("e4m3", "blocks", "full"), ("e5m2", "rows-cols", "sample")] {
         let args = ["--type", of, "--scales", scales, "--verify", verify, "--device", "cpu"];
-        let (code, stdout, stderr) = finish(host(&with(&[&args[..], &["--json"]].concat())));
-        assert_eq!(code, 0, "{stderr}");
+        let stdout = succeeds(host(&with(&[&args[..], &["--json"]].concat())));
         let object = &objects(&stdout)[0];
         let outcome = ["verified", "exact_on_integers", "scales"].map(|key| object[key].clone());
         assert_eq!(
@@ -67,8 +65,7 @@ fn scales_are_verified() {
         );
         let args = ["bench", "--sizes", "2*9x130x140", "--type", of, "--device", "cpu"];
         let more = ["--scales", scales, "--kernels", "auto", "--seconds", "0.001", "--json"];
-        let (code, stdout, stderr) = finish(host(&[args, more].concat()));
-        assert_eq!(code, 0, "{stderr}");
+        let stdout = succeeds(host(&[args, more].concat()));
         let rows = objects(&stdout);
         let seen = rows.iter().map(|row| [&row["epilogue"], &row["verified"]]);
         let scales = format!("scales={scales}").into();
@@ -107,8 +104,7 @@ fn a_product_of_f64_is_verified() {
     for init in ["uniform", "normal", "int", "nan"] {
         for verify in ["full", "sample"] {
             let args = ["--type", "f64", "--init", init, "--verify", verify, "--json"];
-            let (code, stdout, stderr) = finish(host(&with(&args)));
-            assert_eq!(code, 0, "{args:?}: {stderr}");
+            let stdout = succeeds(host(&with(&args)));
             let object = &objects(&stdout)[0];
             assert_eq!(
                 ["dtype", "out_dtype", "compute"].map(|key| &object[key]),
@@ -133,8 +129,7 @@ fn a_product_of_f64_is_verified() {
 #[test]
 fn f64_is_timed_and_its_errors_are_those_of_f64() {
     let bench = ["bench", "--type", "f64", "--sizes", "33", "--device", "cpu", "--seconds", "0.1"];
-    let (code, stdout, stderr) = finish(host(&[&bench[..], &["--json"]].concat()));
-    assert_eq!(code, 0, "{stderr}");
+    let stdout = succeeds(host(&[&bench[..], &["--json"]].concat()));
     let rows = objects(&stdout);
     assert!(rows.len() >= 2, "{stdout}");
     for row in rows {
@@ -142,8 +137,7 @@ fn f64_is_timed_and_its_errors_are_those_of_f64() {
         assert!(row["err"].as_f64().is_some_and(|err| (1e-17..1e-14).contains(&err)), "{row}");
     }
     let errors = ["errors", "--type", "f64", "--device", "cpu", "--outer", "16", "--inner", "64"];
-    let (code, stdout, stderr) = finish(host(&[&errors[..], &["--json"]].concat()));
-    assert_eq!(code, 0, "{stderr}");
+    let stdout = succeeds(host(&[&errors[..], &["--json"]].concat()));
     let lines = objects(&stdout);
     assert_eq!(lines.len(), 6, "{stdout}");
     for line in lines {
@@ -156,11 +150,7 @@ fn f64_is_timed_and_its_errors_are_those_of_f64() {
 
 #[test]
 fn the_cpu_device_rounds_factors_by_a_kernel_that_is_named_alone() {
-    let product = |more: &[&str]| {
-        let (code, stdout, stderr) = finish(host(&[more, &["--device", "cpu"]].concat()));
-        assert_eq!(code, 0, "{stderr}");
-        stdout
-    };
+    let product = |more: &[&str]| succeeds(host(&[more, &["--device", "cpu"]].concat()));
     let sizes = |compute, more: &[&str]| product(&[&with(&["--compute", compute]), more].concat());
     let as_it_is = "\ncompute   f32 as it is: this kernel ";
     for (compute, what, kernel) in [

@@ -38,6 +38,15 @@ pub fn finish(mut command: Command) -> (i32, String, String) {
     (code, stdout, stderr)
 }
 
+/// The standard output of a command that succeeds.
+#[track_caller]
+pub fn succeeds(command: Command) -> String {
+    let run = format!("{command:?}");
+    let (code, stdout, stderr) = finish(command);
+    assert_eq!(code, 0, "{run}: {stderr}");
+    stdout
+}
+
 /// Checks a failure: the exit code, an empty standard output, and a message on standard error with
 /// all of `words`.
 #[track_caller]
