@@ -42,6 +42,12 @@ fn square_matrices(device: &crate::Device, n: usize) -> [crate::Matrix<f32>; 3] 
     [random(1), random(2), crate::Matrix::zeros(device, n, n).unwrap()]
 }
 
+/// The driver's calls since the last look that start as one of `starts`, which spaces divide.
+fn calls_of(starts: &str) -> Vec<String> {
+    let wanted = |call: &String| starts.split(' ').any(|start| call.starts_with(start));
+    calls().into_iter().filter(wanted).collect()
+}
+
 fn open() -> Arc<Context> {
     let context = Context::open(0).unwrap();
     calls();

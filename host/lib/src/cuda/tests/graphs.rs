@@ -53,20 +53,7 @@ pub(super) fn message<T: std::fmt::Debug>(result: Result<T>) -> String {
 
 /// The calls that say whether work is loaded, captured or done.
 fn of_graphs() -> Vec<String> {
-    let counts = |call: &String| {
-        [
-            "launch ",
-            "cuGraph",
-            "cuStreamBegin",
-            "cuStreamEnd",
-            "cuModuleLoad",
-            "cuMemAlloc",
-            "cuStreamWait",
-        ]
-        .iter()
-        .any(|start| call.starts_with(start))
-    };
-    calls().into_iter().filter(counts).collect()
+    calls_of("launch cuGraph cuStreamBegin cuStreamEnd cuModuleLoad cuMemAlloc cuStreamWait")
 }
 
 with_driver! {

@@ -112,20 +112,7 @@ fn with_matrices(device: &Device) -> (Other, Vec<f32>) {
 
 /// The calls by which streams wait for each other, and launches.
 fn of_streams() -> Vec<String> {
-    let counts = |call: &String| {
-        [
-            "launch ",
-            "cuStreamWait",
-            "cuStreamCreate",
-            "cuStreamDestroy",
-            "cuMemcpy",
-            "cuCtxSync",
-            "cuStreamSync",
-        ]
-        .iter()
-        .any(|start| call.starts_with(start))
-    };
-    calls().into_iter().filter(counts).collect()
+    calls_of("launch cuStreamWait cuStreamCreate cuStreamDestroy cuMemcpy cuCtxSync cuStreamSync")
 }
 
 with_driver! {
