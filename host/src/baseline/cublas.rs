@@ -227,6 +227,7 @@ impl<'a> Cublas<'a> {
         let is_f32 = types == [Type::F32; 2] && self.compute != Compute::Tf32;
         let [of_t, of_o] = types.map(Type::cublas);
         let ([alpha, beta], [alpha_f32, beta_f32]) = (arithmetic.factors(), factors);
+        let (sums, way) = (arithmetic.number(), GEMM_DEFAULT);
         // SAFETY: condition 1: the leading dimensions and types say so. The factors have the type
         // of the sums, as the arithmetic requires. They are in host memory, cuBLAS's default, and
         // are read at once.
@@ -249,53 +250,15 @@ impl<'a> Cublas<'a> {
                 }
                 (false, 1) => {
                     let status = (self.gemm_ex)(
-                        handle,
-                        of_b,
-                        of_a,
-                        n,
-                        m,
-                        k,
-                        alpha,
-                        b,
-                        of_t,
-                        ldb,
-                        a,
-                        of_t,
-                        lda,
-                        beta,
-                        c,
-                        of_o,
-                        n,
-                        arithmetic.number(),
-                        GEMM_DEFAULT,
+                        handle, of_b, of_a, n, m, k, alpha, b, of_t, ldb, a, of_t, lda, beta, c,
+                        of_o, n, sums, way,
                     );
                     ("cublasGemmEx", status)
                 }
                 (false, _) => {
                     let status = (self.batched_ex)(
-                        handle,
-                        of_b,
-                        of_a,
-                        n,
-                        m,
-                        k,
-                        alpha,
-                        b,
-                        of_t,
-                        ldb,
-                        step_b,
-                        a,
-                        of_t,
-                        lda,
-                        step_a,
-                        beta,
-                        c,
-                        of_o,
-                        n,
-                        step_c,
-                        count,
-                        arithmetic.number(),
-                        GEMM_DEFAULT,
+                        handle, of_b, of_a, n, m, k, alpha, b, of_t, ldb, step_b, a, of_t, lda,
+                        step_a, beta, c, of_o, n, step_c, count, sums, way,
                     );
                     ("cublasGemmStridedBatchedEx", status)
                 }

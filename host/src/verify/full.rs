@@ -104,25 +104,14 @@ pub(super) fn add_product(
     assert!(last(a, rows.end - 1, k - 1) < a.values.len(), "A is smaller than its sizes");
     assert!(last(b, k - 1, n - 1) < b.values.len(), "B is smaller than its sizes");
     assert_eq!(c.len(), rows.len() * n, "C has another size");
-    let [a_strides, b_strides] = [a, b].map(|block| block.strides.map(|stride| stride as isize));
+    let [[a_row, a_col], [b_row, b_col]] =
+        [a, b].map(|block| block.strides.map(|stride| stride as isize));
     // SAFETY: the last elements of all three are inside, as checked above.
     unsafe {
-        matrixmultiply::dgemm(
-            rows.len(),
-            k,
-            n,
-            1.0,
-            a.values.as_ptr().add(rows.start * a.strides[0]),
-            a_strides[0],
-            a_strides[1],
-            b.values.as_ptr(),
-            b_strides[0],
-            b_strides[1],
-            1.0,
-            c.as_mut_ptr(),
-            n as isize,
-            1,
-        );
+        let a = a.values.as_ptr().add(rows.start * a.strides[0]);
+        let (b, c) = (b.values.as_ptr(), c.as_mut_ptr());
+        let (m, c_row) = (rows.len(), n as isize);
+        matrixmultiply::dgemm(m, k, n, 1.0, a, a_row, a_col, b, b_row, b_col, 1.0, c, c_row, 1);
     }
 }
 

@@ -435,29 +435,17 @@ impl Described<'_> {
     ) -> Result<()> {
         let CublasLt { handle, stream, functions, queue, .. } = self.lt;
         let mut workspace = self.lt.workspace.borrow_mut();
-        let workspace = workspace.all_mut().address_on(stream)?;
+        let workspace = workspace.all_mut().address_on(stream)?.cast();
+        let bytes = WORKSPACE_BYTES;
+        let (product, way) = (self.operation, &proposal.algorithm);
         let [alpha, beta] = self.arithmetic.factors();
         let [of_b, of_a, of_c] = self.layouts;
         // SAFETY: condition 1. The workspace has the size that the heuristics were given, and is
         // freed only after the work that was queued before. The factors are read at once.
         let status = unsafe {
             (functions.matmul)(
-                *handle,
-                self.operation,
-                alpha,
-                b,
-                of_b,
-                a,
-                of_a,
-                beta,
-                c.cast_const(),
-                of_c,
-                c,
-                of_c,
-                &proposal.algorithm,
-                workspace.cast(),
-                WORKSPACE_BYTES,
-                *queue,
+                *handle, product, alpha, b, of_b, a, of_a, beta, c, of_c, c, of_c, way, workspace,
+                bytes, *queue,
             )
         };
         check("cublasLtMatmul", status)

@@ -139,34 +139,19 @@ fn gemm(
     let (a, b, c) = slices(product, a, b, c)?;
     let shape = product.shape;
     let (m, n, k) = (shape.m(), shape.n(), shape.k());
-    let [of_a, of_b, of_c] = product.strides().map(|strides| strides.map(|stride| stride as isize));
+    let [[a_row, a_col], [b_row, b_col], [c_row, c_col]] =
+        product.strides().map(|strides| strides.map(|stride| stride as isize));
     for index in 0..product.count {
         let start = |len: usize| index * len..(index + 1) * len;
-        let (a, b) = (&a[start(shape.a_len())], &b[start(shape.b_len())]);
-        let c = &mut c[start(shape.c_len())];
+        let (a, b) = (a[start(shape.a_len())].as_ptr(), b[start(shape.b_len())].as_ptr());
+        let c = c[start(shape.c_len())].as_mut_ptr();
+        let cores = gemm::Parallelism::Rayon(0);
         // SAFETY: A, B and C have m k, k n and m n elements, and the strides keep inside. C is
         // borrowed mutably. It is not read.
         unsafe {
             gemm::gemm(
-                m,
-                n,
-                k,
-                c.as_mut_ptr(),
-                of_c[1],
-                of_c[0],
-                false,
-                a.as_ptr(),
-                of_a[1],
-                of_a[0],
-                b.as_ptr(),
-                of_b[1],
-                of_b[0],
-                0.0,
-                1.0,
-                false,
-                false,
-                false,
-                gemm::Parallelism::Rayon(0),
+                m, n, k, c, c_col, c_row, false, a, a_col, a_row, b, b_col, b_row, 0.0, 1.0, false,
+                false, false, cores,
             );
         }
     }
