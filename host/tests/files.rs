@@ -19,7 +19,7 @@ use std::{
     process::{Child, ChildStderr, Command, ExitStatus, Stdio},
 };
 
-use self::common::{fails, finish, host};
+use self::common::{fails, finish, host, succeeds};
 use self::folder::Folder;
 use self::shell::under;
 use host::{Layout, Type, npy::Writer};
@@ -147,8 +147,7 @@ fn a_replaced_file_does_not_run_as_a_new_owner() {
     let (a, out) = (folder.zeros("a.npy", 3), folder.text("c.npy"));
     fs::write(&out, "").unwrap();
     fs::set_permissions(&out, Permissions::from_mode(0o6750)).unwrap();
-    let (code, _, stderr) = finish(gemm(&a, &out, &[]));
-    assert_eq!(code, 0, "{stderr}");
+    succeeds(gemm(&a, &out, &[]));
     assert_eq!(fs::metadata(&out).unwrap().permissions().mode() & 0o7777, 0o750);
 }
 
@@ -192,7 +191,7 @@ fn a_file_that_gets_too_long_is_exit_code_4_and_leaves_what_was_there() {
     let (code, _, stderr) = finish(limited(&bench(&results), 16));
     assert!(code == 4 && stderr.contains("--out = ") && stderr.contains("too large"), "{stderr}");
     assert_eq!(folder.files(), ["a.npy", "a.svg", "c.npy"]);
-    assert_eq!(finish(bench(&results)).0, 0);
+    succeeds(bench(&results));
     let before = fs::metadata(&results).unwrap().ino();
     finish(limited(&bench(&results), 16));
     assert_eq!(fs::metadata(&results).unwrap().ino(), before);
@@ -210,7 +209,7 @@ fn a_set_is_replaced_as_a_whole_also_where_files_have_names() {
             if !nameless {
                 bench.env(NO_NAMELESS_FILES, "1");
             }
-            assert_eq!(finish(bench).0, 0);
+            succeeds(bench);
             assert_eq!(fs::read_dir(&results).unwrap().count(), 9);
             numbers.push(fs::metadata(&results).unwrap().ino());
         }
@@ -219,7 +218,7 @@ fn a_set_is_replaced_as_a_whole_also_where_files_have_names() {
         // A shell's current folder is not replaced.
         let mut bench = host(&["bench", "--from", RESULTS, "--out", "."]);
         bench.current_dir(&results);
-        assert_eq!(finish(bench).0, 0);
+        succeeds(bench);
         assert_eq!(fs::metadata(&results).unwrap().ino(), numbers[1]);
     }
 }
@@ -253,8 +252,7 @@ fn inputs_that_are_no_files_are_refused_at_once() {
     let rows = format!("{RESULTS}/results.jsonl");
     fs::copy(rows, folder.path("results/results.jsonl")).unwrap();
     folder.fifo("results/machine.json");
-    let (code, ..) = finish(host(&["bench", "--from", &results]));
-    assert_eq!(code, 0);
+    succeeds(host(&["bench", "--from", &results]));
     for (path, kind) in [("/dev/zero", "a device"), (&*results, "a folder")] {
         fails(operands([path, &a, &a]), 2, &["--a = ", "is no file but", kind]);
         fails(blur(path), 2, &["--in = ", "is no file but", kind]);
@@ -270,12 +268,12 @@ fn outputs_are_what_their_paths_say() {
     let to = |out: &str| gemm(&a, out, &[]);
     // Through a dangling link, the file that it names is created.
     symlink("made.npy", folder.path("link.npy")).unwrap();
-    assert_eq!(finish(to(&folder.text("link.npy"))).0, 0);
+    succeeds(to(&folder.text("link.npy")));
     assert!(fs::symlink_metadata(folder.path("made.npy")).unwrap().is_file());
     symlink("circle.npy", folder.path("circle.npy")).unwrap();
     let long = "n".repeat(255);
     for _ in 0..2 {
-        assert_eq!(finish(to(&folder.text(&long))).0, 0);
+        succeeds(to(&folder.text(&long)));
     }
     folder.fifo("fifo.npy");
     let before = folder.files();
@@ -308,8 +306,7 @@ fn outputs_are_what_their_paths_say() {
 #[track_caller]
 fn wants_force(args: &[&str], of: &str) {
     fails(host(args), 2, &[&format!("is the file of {of} "), "too: --force replaces it"]);
-    let (code, _, stderr) = finish(host(&[args, &["--force"]].concat()));
-    assert_eq!(code, 0, "{stderr}");
+    succeeds(host(&[args, &["--force"]].concat()));
 }
 
 #[test]
