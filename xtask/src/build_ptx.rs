@@ -12,6 +12,7 @@ use std::{
 use anyhow::{Context, Result, bail, ensure};
 
 use crate::{
+    architectures,
     builder::{Ptx, PtxBuilder, compiler_of, ptx_files},
     check,
     environment::{note, package_name, say},
@@ -119,6 +120,25 @@ pub fn run(root: &Path, options: Options) -> Result<()> {
             }
         }
     }
+    // All other GPUs run the workspace's kernels for the oldest target. What another compiler
+    // makes of them is not what they run.
+    let read = |name| fs::read_to_string(into.join(name)).unwrap_or_default();
+    let is_theirs = |ptx: &Ptx| -> Result<bool> {
+        let committed = if options.check { committed(&into)? } else { BTreeMap::new() };
+        let mut compilers = committed.values().map(|text| compiler_of(text));
+        Ok(compilers.all(|compiler| compiler == compiler_of(ptx.text())))
+    };
+    let others = match (&ptxas, all.first().filter(|_| is_own)) {
+        (Some(ptxas), Some(oldest)) if is_theirs(oldest)? => {
+            let [table, resources] = [architectures::FILE, resources::FILE].map(read);
+            let found = architectures::check(ptxas, oldest, [&table, &resources], root)?;
+            say(&format!("{}: {} kernels assembled\n", architectures::FILE, found.kernels))?;
+            wrong.extend(found.wrong.iter().cloned());
+            usages_of.push(found.recorded.clone());
+            Some(found)
+        }
+        _ => None,
+    };
     let mut same_code = true;
     let shown = if is_own { FOLDER.to_owned() } else { into.display().to_string() };
     if options.check {
@@ -147,23 +167,23 @@ pub fn run(root: &Path, options: Options) -> Result<()> {
         }
         say(&format!("{shown}: {} files compared\n", built.len()))?;
     }
-    // Only the kernels of the workspace have a table of registers.
-    let table = match (&ptxas, &options.other) {
-        (Some(ptxas), None) => Some(resources::table(ptxas.release(), &usages_of)),
-        _ => None,
+    // Only the kernels of the workspace have tables.
+    let tables = match (&ptxas, others) {
+        (Some(ptxas), Some(others)) => vec![
+            (resources::FILE, resources::table(ptxas.release(), &usages_of)),
+            (architectures::FILE, others.table),
+        ],
+        _ => Vec::new(),
     };
-    let resources_file = into.join(resources::FILE);
-    if let (Some(built), true) = (&table, options.check) {
-        let committed = fs::read_to_string(&resources_file).unwrap_or_default();
-        say(&format!("{}\n", resources::FILE))?;
+    for (name, built) in tables.iter().filter(|_| options.check) {
+        say(&format!("{name}\n"))?;
         // Different code has different registers.
-        match same_code.then(|| resources::compare(&committed, built)) {
+        match same_code.then(|| resources::compare(&read(name), built)) {
             None => say("  not compared, as the code was not\n")?,
             Some(Ok(agreement)) => say(&format!("  {agreement}\n"))?,
             Some(Err(difference)) => wrong.push(format!(
-                "{FOLDER}/{} is not what ptxas gives: {difference}\n    \
-                 run `cargo xtask build-ptx` and commit {FOLDER}",
-                resources::FILE
+                "{FOLDER}/{name} is not what ptxas gives: {difference}\n    \
+                 run `cargo xtask build-ptx` and commit {FOLDER}"
             )),
         }
     }
@@ -184,15 +204,14 @@ pub fn run(root: &Path, options: Options) -> Result<()> {
             say(&format!("{}: removed\n", path.display()))?;
         }
     }
-    match (table, &options.other) {
-        (Some(table), _) => {
-            write(&resources_file, &table)?;
-        }
-        (None, None) => say(&format!(
+    for (name, table) in &tables {
+        write(&into.join(name), table)?;
+    }
+    if is_own && ptxas.is_none() {
+        say(&format!(
             "{}: left as it is, for want of a ptxas: `cargo xtask build-ptx --fetch-ptxas` renews it\n",
-            resources_file.display()
-        ))?,
-        (None, Some(_)) => {}
+            into.join(resources::FILE).display()
+        ))?;
     }
     Ok(())
 }

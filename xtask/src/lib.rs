@@ -32,6 +32,7 @@
 
 #![warn(clippy::print_stderr, clippy::print_stdout)] // they panic: `say` and `note` do not
 
+mod architectures;
 pub mod browser;
 mod budgets;
 pub mod build_ptx;

@@ -294,10 +294,10 @@ fn jobs(ptx: &Ptx, cores: usize) -> Vec<Job<'_>> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
 
-    const RAW: &str = "\
+    pub(crate) const RAW: &str = "\
 .version 7.1
 .target sm_80
 .address_size 64
@@ -309,13 +309,12 @@ mod tests {
 }
 ";
 
-    #[test]
+    /// An assembler of [`RAW`] in that folder, which writes its calls to a file there.
     #[cfg(unix)]
-    fn each_specialisation_is_assembled_once() {
+    pub(crate) fn stand_in(root: &Path) -> Ptxas {
         use std::os::unix::fs::PermissionsExt;
 
-        let root = env::temp_dir().join(format!("xtask-ptxas-{}", std::process::id()));
-        fs::create_dir_all(&root).unwrap();
+        fs::create_dir_all(root).unwrap();
         let path = root.join("ptxas");
         // The kernel's name is that of its entry, and its machine code is next to the program.
         let script = "#!/bin/sh\nwhile [ \"$1\" != -o ]; do shift; done\n\
@@ -329,7 +328,14 @@ mod tests {
             let file = cubin::tests::file(name, &cubin::tests::code(operations));
             fs::write(root.join(format!("{name}.cubin")), file).unwrap();
         }
-        let ptxas = Ptxas(Program { path, release: "13.0".into() });
+        Ptxas(Program { path, release: "13.0".into() })
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn each_specialisation_is_assembled_once() {
+        let root = env::temp_dir().join(format!("xtask-ptxas-{}", std::process::id()));
+        let ptxas = stand_in(&root);
         let ptx = Ptx::finish(RAW, Target::SM_80, "").unwrap();
         for _ in 0..2 {
             let (mut usages, problems) = ptxas.check(&ptx, Target::SM_80, &root).unwrap();

@@ -50,14 +50,20 @@ impl Sm {
     /// Compute capability 9.0.
     pub const SM_90: Sm = Sm { shared: 228 << 10, ..Sm::SM_80 };
 
+    /// Compute capability 8.6: most Ampere cards for desks and workstations.
+    pub const SM_86: Sm = Sm { warps: 48, blocks: 16, shared: 100 << 10, ..Sm::SM_80 };
+
+    /// Compute capability 8.9, and 12.0 and 12.1, which have the same.
+    pub const SM_89: Sm = Sm { blocks: 24, ..Sm::SM_86 };
+
     /// The SM of a compute capability, given without the dot; `None` for an unknown one.
     pub fn of(compute_capability: u32) -> Option<Sm> {
-        let smaller = |blocks| Sm { warps: 48, blocks, shared: 100 << 10, ..Sm::SM_80 };
         match compute_capability {
             80 => Some(Sm::SM_80),
-            86 => Some(smaller(16)),
-            89 | 120 => Some(smaller(24)),
-            90 | 100 => Some(Sm::SM_90),
+            86 => Some(Sm::SM_86),
+            87 => Some(Sm { shared: Sm::SM_80.shared, ..Sm::SM_86 }),
+            89 | 120 | 121 => Some(Sm::SM_89),
+            90 | 100 | 103 => Some(Sm::SM_90),
             _ => None,
         }
     }
@@ -225,6 +231,9 @@ mod tests {
         assert_eq!(of(&Sm::SM_80, 1024, 255, 0).blocks, 0);
         assert_eq!(of(&Sm::SM_80, 32, 16, 164 << 10).blocks, 0);
         assert_eq!(of(&Sm::SM_90, 32, 16, 227 << 10).blocks, 1);
+        // 99 KiB, which is all that a block may have there.
+        assert_eq!(of(&Sm::SM_89, 32, 16, 99 << 10).blocks, 1);
+        assert_eq!(of(&Sm::SM_89, 32, 16, (99 << 10) + 1).blocks, 0);
         assert_eq!(of(&Sm::SM_90, 32, 16, u32::MAX).blocks, 0);
         assert_eq!(of(&Sm::SM_90, u32::MAX, u32::MAX, 0).blocks, 0);
     }

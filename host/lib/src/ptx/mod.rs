@@ -223,6 +223,33 @@ mod tests {
         assert!(error.to_string().contains("7.5 is below 8.0"), "{error}");
     }
 
+    /// A block has at most 99 KiB of shared memory on 8.6, 8.9 and 12, and an SM 48 warps.
+    #[test]
+    fn products_for_all_gpus_fit_on_the_smallest() {
+        let on_89 = Ptx { target: "sm_89", ..SM_80 };
+        let mut most = 0;
+        for entry in gpu::registry::KERNELS.iter() {
+            let declaration = entry.declaration();
+            let Some(product) = entry.product.as_ref().filter(|_| declaration.arch.is_none())
+            else {
+                continue;
+            };
+            for constants in entry.specialisations() {
+                let needed = on_89.resources(declaration, &constants);
+                let Resources { registers, shared } = needed.expect("its row for sm_89");
+                let shared = shared + declaration.dynamic_shared.unwrap_or(0);
+                most = most.max(shared);
+                let threads = product.block.iter().product();
+                let block = occupancy::Block { threads, registers, shared };
+                for sm in [occupancy::Sm::SM_86, occupancy::Sm::SM_89] {
+                    let blocks = occupancy::occupancy(&sm, &block).blocks;
+                    assert!(blocks > 0, "{}: {block:?} on {sm:?}", entry.name());
+                }
+            }
+        }
+        assert!(most > 48 << 10, "{most}: no kernel of tensor cores was seen");
+    }
+
     #[test]
     fn a_text_says_which_driver_it_needs() {
         assert_eq!((SM_80.version(), SM_80.cuda_needed()), (Some((7, 1)), Some((11, 1))));
