@@ -90,6 +90,7 @@ fn a_machine_that_is_well() {
     findings.has("ok PTX for sm_80", &["PTX 7.1, needs CUDA 11.1"]);
     findings.has("ok PTX for sm_90a", &["PTX 8.3, needs CUDA 12.3"]);
     findings.has("ok cuda:1:", &["Fake GPU", "9.0", "takes PTX for sm_90a"]);
+    findings.has("ok cuda:0 kernels", &["gemm (f32; f64; ", "tma (f32), ", "wgmma (bf16; "]);
     findings.has("ok cuda:0 memory", &["1.0 of 1.0 GiB free"]);
     findings.has("ok cuda:1 product", &["tiled16, 33x65x17: right", "first launch"]);
     findings.has("ok cpu product", &["right"]);
@@ -145,6 +146,9 @@ fn a_driver_too_old_for_the_ptx() {
     // The driver is too old for Hopper's PTX. An Ampere GPU does not need it.
     let ampere = findings(doctor("kernels=2 version=12020 major=8", &[]));
     ampere.has("ok cuda:0:", &["takes PTX for sm_80"]);
+    ampere.has("ok cuda:0 kernels", &["gemm (f32; ", "mma (bf16; ", "; f32 as tf32; f64)"]);
+    let kernels = ampere.1.iter().find(|line| line.starts_with("ok cuda:0 kernels"));
+    assert!(kernels.is_some_and(|line| !line.contains("tma (") && !line.contains("wgmma")));
     ampere.end(0, &["warn PTX for sm_90a"]);
     // The driver's own error message.
     let refused = findings(doctor("cuModuleLoadDataEx=222 version=11080", &[]));

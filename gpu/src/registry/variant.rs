@@ -56,6 +56,19 @@ pub enum Family {
     Wgmma,
 }
 
+impl Family {
+    /// The first word of its kernels' names. A lesson is a family of its own.
+    pub fn name(self) -> &'static str {
+        match self {
+            Family::Lesson(name) => name,
+            Family::Gemm => "gemm",
+            Family::Tma => "tma",
+            Family::Mma => "mma",
+            Family::Wgmma => "wgmma",
+        }
+    }
+}
+
 /// How elements are multiplied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Scheme {
@@ -168,10 +181,7 @@ impl Variant {
     fn written(&self, operands: &str) -> String {
         let family = match self.family {
             Family::Lesson(name) => return name.to_owned(),
-            Family::Gemm => "gemm",
-            Family::Tma => "tma",
-            Family::Mma => "mma",
-            Family::Wgmma => "wgmma",
+            family => family.name(),
         };
         let [m, n, k] = self.tile;
         let types = match self.scheme {

@@ -13,6 +13,7 @@ mod ladder;
 mod offering;
 mod profile;
 mod random;
+mod report;
 mod types;
 
 use std::{fmt, path::PathBuf, str::FromStr};
@@ -39,6 +40,7 @@ pub(crate) use self::{
     ladder::{Explain, Format, Ladder, Picture},
     offering::name_of,
     profile::{On, Profile},
+    report::Report,
     types::{ComputeMode, TypeFlags},
 };
 use self::{
@@ -139,6 +141,12 @@ pub(crate) enum Command {
     Devices(List),
     /// Check this machine's driver, devices and settings
     Doctor(List),
+    /// Verify and time the kernels of a card, and write a file to attach to an issue
+    ///
+    /// Every family of kernels that the card runs is compared with float64 at ragged sizes of each
+    /// type. Then `auto`'s kernels are timed at the sizes of `bench --sizes all`, with cuBLAS where
+    /// it is installed. FOLDER/report.md also has the card, its driver and its clocks.
+    Report(Report),
     /// Print a completion script for a shell
     Completions(Completions),
 }

@@ -9,7 +9,9 @@ use std::{
 };
 
 use host::{
-    Device, Error, Shape, operands, product,
+    Device, Error, Shape,
+    gemm::Target,
+    operands, product,
     ptx::{self, Ptx},
     simt::count_of,
     timing::Operands,
@@ -17,7 +19,13 @@ use host::{
 };
 use serde::Serialize;
 
-use super::{Failure, args::List, duration::duration, list::json};
+use super::{
+    Failure,
+    args::List,
+    duration::duration,
+    families::{self, Runs},
+    list::json,
+};
 
 /// The product that is tried on every device. No tile divides its sizes.
 const SHAPE: [u64; 3] = [33, 65, 17];
@@ -198,6 +206,9 @@ impl<W: Write> Report<'_, W> {
             device.ptx_file().map(|target| format!(", takes PTX for {target}")).unwrap_or_default();
         self.tell(Line::ok(&name, format!("{}{ptx}", device.description())))?;
         self.tell(memory(format!("{name} memory"), device.memory()))?;
+        if device.is_cuda() {
+            self.tell(Line::ok(format!("{name} kernels"), families(&Target::of(device))))?;
+        }
         let product = format!("{name} product");
         let line = match try_product(device) {
             Err(Error::Interrupted) => return Err(Error::Interrupted.into()),
@@ -218,6 +229,19 @@ impl<W: Write> Report<'_, W> {
         };
         self.tell(line)
     }
+}
+
+/// The families of kernels that a GPU runs, each with its types.
+fn families(target: &Target) -> String {
+    let mut lists = Vec::<(&str, Vec<String>)>::new();
+    for Runs { family, types, .. } in families::on(target) {
+        match lists.iter_mut().find(|(name, _)| *name == family.name()) {
+            Some((_, list)) => list.push(types),
+            None => lists.push((family.name(), vec![types])),
+        }
+    }
+    let list = |(name, types): (_, Vec<_>)| format!("{name} ({})", types.join("; "));
+    lists.into_iter().map(list).collect::<Vec<_>>().join(", ")
 }
 
 /// The file name of the driver's library. Or why it could not be loaded, and what to do for a GPU.

@@ -1,6 +1,6 @@
 //! How the command ends if it fails.
 
-use std::io;
+use std::{fmt, io};
 
 /// How the command ends if it fails.
 #[derive(Debug)]
@@ -14,6 +14,16 @@ pub(super) enum Failure {
     Error(host::Error, Option<String>),
     /// Standard output cannot be written.
     Output(io::Error),
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            Failure::Error(error, _) => error.fmt(f),
+            Failure::Output(error) => write!(f, "standard output: {error}"),
+            Failure::Wrong | Failure::Environment => f.write_str("something was wrong"),
+        }
+    }
 }
 
 impl From<host::Error> for Failure {

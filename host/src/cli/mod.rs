@@ -11,6 +11,7 @@ mod duration;
 mod errors;
 mod explain;
 mod failure;
+mod families;
 mod findings;
 mod gemm;
 mod kernels;
@@ -90,6 +91,7 @@ pub(crate) fn main() -> ExitCode {
         Some(Command::Kernels(args)) => kernels::kernels(args, &mut out),
         Some(Command::Devices(list)) => list::devices(list, &mut out),
         Some(Command::Doctor(list)) => doctor::doctor(list, &mut out),
+        Some(Command::Report(args)) => bench::report(args, steps, &mut out),
         Some(Command::Completions(completions)) => {
             let mut script = Vec::new();
             let mut command = Invocation::command();

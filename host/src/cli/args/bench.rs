@@ -174,6 +174,10 @@ pub(crate) struct Bench {
     /// Show what is faster or slower than in an older run, beyond the noise of both
     #[arg(long, value_name = "FOLDER|FILE")]
     pub(crate) compare: Option<PathBuf>,
+
+    /// Verify alone.
+    #[arg(skip)]
+    pub(crate) untimed: bool,
 }
 
 const EXIT_CODES: &str = "Exit codes: 0 every kernel is right; 1 one is wrong, and was not timed; the others as for a product.";

@@ -26,10 +26,6 @@ pub(super) struct Cut {
 impl fmt::Display for Cut {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         let Cut { ran, of, what, why } = self;
-        write!(f, "cut short: {ran} of {of} {what} ran; ")?;
-        match why {
-            Failure::Error(error, _) => write!(f, "{error}"),
-            _ => write!(f, "something was wrong"),
-        }
+        write!(f, "cut short: {ran} of {of} {what} ran; {why}")
     }
 }

@@ -22,6 +22,7 @@
 //! | `record` | rows written to files, and read back |
 //! | `consistent` | whether the figures of a recorded row agree |
 //! | `whole` | whether recorded rows are one run |
+//! | `report` | the file about a card that is attached to an issue |
 //! | `machine` | the machine of a measurement |
 //! | `plot` | pictures of rows |
 //! | `compare` | changes since an older run |
@@ -43,6 +44,7 @@ mod plot;
 mod random;
 mod ready;
 mod record;
+mod report;
 mod row;
 mod sizes;
 mod summary;
@@ -55,6 +57,7 @@ use std::io::Write;
 
 use host::{Error, simt::with_types};
 
+pub(super) use self::report::report;
 use self::{library::Compared, measured::Measured, record::Folder, row::Row};
 use super::{
     Failure,
@@ -114,6 +117,6 @@ fn measure<T: Compared<O>, O: Value>(
 ) -> Result<Measured, Failure> {
     match args.random.shapes(args.verify)? {
         Some(count) => random::measure::<T, O>(args, count, steps, out),
-        None => sizes::measure::<T, O>(args, steps, out),
+        None => sizes::measure::<T, O>(args, steps, out, None),
     }
 }

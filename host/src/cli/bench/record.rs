@@ -20,7 +20,7 @@ use crate::cli::{Failure, args::Bench, list::json, note, spare_inputs};
 
 /// The file of a folder with the rows.
 const ROWS: &str = "results.jsonl";
-const TABLE: &str = "results.csv";
+pub(super) const TABLE: &str = "results.csv";
 const MACHINE: &str = "machine.json";
 
 /// The most rows that are read: more than a measurement has, even of all candidates.
@@ -77,7 +77,7 @@ const COLUMNS: &str = "\
     predicted_epilogue_us predicted_memory_us predicted_sum_us";
 
 /// The rows as CSV (RFC 4180). `null` is an empty field.
-fn csv(rows: &[Row]) -> String {
+pub(super) fn csv(rows: &[Row]) -> String {
     let columns = COLUMNS.split(' ').collect::<Vec<_>>();
     let mut text = columns.join(",") + "\n";
     for row in rows {

@@ -25,11 +25,42 @@ use crate::cli::{
     types::Value,
 };
 
-/// Measures, and prints each size when it is done.
+/// The time for sizes. They run by their work, and those that are left out are named.
+pub(super) struct Budget {
+    until: Instant,
+    /// Sizes for which there was no time.
+    late: Vec<String>,
+    /// Sizes that do not fit into memory, and why.
+    large: Vec<String>,
+}
+
+impl Budget {
+    pub(super) fn new(until: Instant) -> Self {
+        Budget { until, late: Vec::new(), large: Vec::new() }
+    }
+
+    /// What was left out of `what`, with the reasons.
+    pub(super) fn named(self, what: &str) -> Vec<String> {
+        let late = Some(self.late.join(", ")).filter(|late| !late.is_empty());
+        let late = late.map(|late| format!("{what}, for want of time: {late}"));
+        self.large.into_iter().map(|why| format!("{what}: {why}")).chain(late).collect()
+    }
+
+    /// Whether there is time for a size of this work. `last`: the work of the size before, and its
+    /// seconds. A size takes no more for its work.
+    fn has(&self, work: f64, last: Option<(f64, f64)>) -> bool {
+        let expected = last.map_or(0.0, |(done, seconds)| seconds * (work / done).max(1.0));
+        let left = self.until.saturating_duration_since(Instant::now());
+        !left.is_zero() && expected <= left.as_secs_f64()
+    }
+}
+
+/// Measures, and prints each size when it is done. With a budget, sizes may be left out.
 pub(super) fn measure<T: Compared<O>, O: Value>(
     args: &Bench,
     steps: Steps,
     out: &mut impl Write,
+    mut budget: Option<&mut Budget>,
 ) -> Result<Measured, Failure> {
     let begin = Instant::now();
     // Kernels of other types are refused here. Whether a kernel can compute a product is checked at
@@ -43,13 +74,24 @@ pub(super) fn measure<T: Compared<O>, O: Value>(
     let epilogues = args.epilogue.all();
     let has_epilogues = epilogues.len() > 1;
     let case = |of| Case { epilogues: epilogues.clone(), ..Case::new(of) };
-    let cases = args.products_on(&device)?.into_iter().map(case).collect::<Vec<_>>();
-    cases.iter().try_for_each(|case| check_memory::<T, O>(args, case, &device))?;
+    let mut cases = args.products_on(&device)?.into_iter().map(case).collect::<Vec<_>>();
+    let fits = |case: &Case| check_memory::<T, O>(args, case, &device);
+    match &mut budget {
+        None => cases.iter().try_for_each(fits)?,
+        Some(budget) => {
+            cases.sort_by(|a, b| a.product.flop().total_cmp(&b.product.flop()));
+            cases.retain(|case| {
+                let fits = fits(case).map_err(|failure| format!("{}: {failure}", case.name()));
+                fits.map_err(|why| budget.large.push(why)).is_ok()
+            });
+        }
+    }
     let work = |case: &&Case| {
         let shape = case.product.shape;
         shape.m() as f64 * shape.n() as f64 * shape.k() as f64
     };
-    if let Some(largest) = cases.iter().max_by(|a, b| work(a).total_cmp(&work(b))) {
+    let largest = cases.iter().max_by(|a, b| work(a).total_cmp(&work(b)));
+    if let Some(largest) = largest.filter(|_| budget.is_none()) {
         note_a_long_run(largest.product.shape, &device);
     }
     let libraries = match args.vs {
@@ -63,7 +105,8 @@ pub(super) fn measure<T: Compared<O>, O: Value>(
         let (name, description) = (device.name(), device.description());
         table::head(out, [T::NAME, O::NAME], &name, &description, has_epilogues)?;
     }
-    let (rows, cut) = each(args.json, &cases, out, &|name, case| bencher.case(name, case))?;
+    let measure = |name: &str, case: &Case| bencher.case(name, case);
+    let (rows, cut) = each(args.json, &cases, out, &measure, budget)?;
     machine.took(begin.elapsed());
     machine.cut_short = cut.as_ref().map(Cut::to_string);
     Ok(Measured { rows, machine: Some(machine), cut })
@@ -78,9 +121,15 @@ fn each(
     cases: &[Case],
     out: &mut impl Write,
     measure: &Measure,
+    mut budget: Option<&mut Budget>,
 ) -> Result<(Vec<Row>, Option<Cut>), Failure> {
-    let (mut all, mut cut) = (Vec::new(), None);
+    let (mut all, mut cut, mut last) = (Vec::new(), None, None);
     for (ran, case) in cases.iter().enumerate() {
+        let (work, begin) = (case.product.flop(), Instant::now());
+        if let Some(budget) = budget.as_deref_mut().filter(|budget| !budget.has(work, last)) {
+            budget.late.push(case.name());
+            continue;
+        }
         let name = format!("{} ({} of {})", case.name(), ran + 1, cases.len());
         let rows = match measure(&name, case) {
             Ok(rows) => rows,
@@ -93,8 +142,9 @@ fn each(
         };
         table::size(is_json, out, &rows, case.epilogues.len() > 1)?;
         all.extend(rows);
+        last = Some((work, begin.elapsed().as_secs_f64()));
     }
-    if all.is_empty() {
+    if all.is_empty() && budget.is_none() {
         note(format_args!("note: none of the kernels takes any of these products"));
     }
     Ok((all, cut))

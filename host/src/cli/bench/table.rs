@@ -91,14 +91,18 @@ fn rows(out: &mut impl Write, rows: &[Row], is_wide: bool) -> io::Result<()> {
     rows.first().map_or(Ok(()), |row| telemetry(out, row))
 }
 
+/// The largest error over its bound, for people.
+pub(super) fn over_bound(row: &Row) -> String {
+    row.max_err_over_bound.map_or("-".to_owned(), |over| match rounded(&row.out_dtype) {
+        Some(_) if over <= 1.0 => "nearest".to_owned(),
+        _ => format!("{over:.4}"),
+    })
+}
+
 /// A row, without trailing spaces.
 fn line(row: &Row, is_wide: bool) -> String {
     let err = row.err.map_or("-".to_owned(), |err| format!("{err:.1e}"));
-    let over =
-        row.max_err_over_bound.map_or("-".to_owned(), |over| match rounded(&row.out_dtype) {
-            Some(_) if over <= 1.0 => "nearest".to_owned(),
-            _ => format!("{over:.4}"),
-        });
+    let over = over_bound(row);
     let width = if is_wide { WIDE } else { 22 };
     let start = format!("{:<width$} {:<18}", row.work(), row.kernel);
     let (Some(time), Some(tflops)) = (row.time_us, row.tflops) else {
@@ -159,7 +163,7 @@ fn over_plain(row: &Row) -> String {
 }
 
 /// A speed, in a suitable unit.
-fn speed(tflops: f64) -> String {
+pub(super) fn speed(tflops: f64) -> String {
     let gflops = tflops * 1e3;
     Unit::of(gflops).words(gflops)
 }
