@@ -169,15 +169,17 @@ impl Report<'_> {
         (rows, left_out)
     }
 
-    /// The rows of each kind of product, timed, and what was left out.
+    /// The rows of each kind of product, timed, and what was left out. Each type of A and B has its
+    /// usual type of C, so that there is time for large sizes.
     fn time(&mut self, runs: &[Runs], until: Instant) -> (Vec<Vec<Row>>, Vec<String>) {
         let mut kinds = Vec::<&Runs>::new();
-        for of in runs {
+        for of in runs.iter().filter(|of| !of.flags.contains("--out-type")) {
             if kinds.iter().all(|kind| kind.flags != of.flags) {
                 kinds.push(of);
             }
         }
-        let (mut all, mut left_out) = (Vec::new(), Vec::new());
+        let mut all = Vec::new();
+        let mut left_out = vec!["times of other types of C: `bench --out-type`".to_owned()];
         for (number, of) in kinds.iter().enumerate() {
             if self.is_interrupted() {
                 left_out.push(format!("times of {}", of.types));
@@ -188,7 +190,7 @@ impl Report<'_> {
             let share = left / u32::try_from(kinds.len() - number).unwrap_or(1);
             let mut budget = Budget::new(Instant::now() + share);
             let mut words = of.flags.split(' ').collect::<Vec<_>>();
-            words.extend(["--sizes", "all"]);
+            words.extend(["--sizes", "all", "--seconds", "0.15"]);
             words.extend(match self.device.is_cuda() {
                 true => ["--vs", "cublas"],
                 false => ["--kernels", "auto"],
