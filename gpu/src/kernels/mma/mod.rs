@@ -26,7 +26,7 @@
 //!   mma_.._128x256x32         64 x 64             4 of 32            aligned      1, of eight warps
 //!   mma_tf32_64x64x32         32 x 32             4 of 32            unaligned    2 (A100, Hopper)
 //!   mma_tf32_128x128x32       64 x 64             2 of 32            aligned      2 (A100, Hopper)
-//!   mma_tf32_128x256x32       64 x 64             3 of 32            aligned      1, of eight warps (A100, Hopper)
+//!   mma_tf32_128x256x32       64 x 64             3 of 32            aligned      1, of eight warps (these too)
 //!   mma_f64_64x64x32          32 x 32             2 of 32            unaligned    2 (A100, Hopper)
 //!   mma_f64_128x128x32        64 x 32             3 of 32            unaligned    1, of eight warps (Hopper alone)
 //!   mma_f64_128x64x16         64 x 32             4 of 16, by TMA    aligned      2 (Hopper alone)
@@ -45,12 +45,12 @@
 //! in tf32 it reads each operand along one side alone. So these kernels are only in the PTX for
 //! every GPU. Hopper takes them from there.
 //!
-//! **f64, and the larger tiles of the other types,** have a main loop of their own ([`stream`]). Two warps
-//! share a tensor core. So a fragment is loaded while the one before it is multiplied, and a stage
-//! is filled by a few copies after each row of fragments: no warp is long without an instruction
-//! for its tensor core. An instruction of f64 multiplies 4 k-steps on any GPU, and 8 on
-//! Hopper, with the same bits. For aligned rows on Hopper TMA fills the stages ([`by_tma`]): then
-//! warps only load and multiply.
+//! **f64, and the larger tiles of the other types,** have a main loop of their own ([`stream`]).
+//! Two warps share a tensor core. So a fragment is loaded while the one before it is multiplied,
+//! and a stage is filled by a few copies after each row of fragments: no warp is long without an
+//! instruction for its tensor core. An instruction of f64 multiplies 4 k-steps on any GPU, and 8
+//! on Hopper, with the same bits. For aligned rows on Hopper TMA fills the stages ([`by_tma`]):
+//! then warps only load and multiply.
 //!
 //! **tf32**: A, B and C are f32. Each factor is rounded to the nearest tf32, 11 significant bits,
 //! when it is in registers; the tensor cores would truncate it. In shared memory it is f32, so the

@@ -1,5 +1,7 @@
 //! The device that a kernel is selected for.
 
+use occupancy::Sm;
+
 use super::card::{CARDS, Card};
 use crate::device::Device;
 
@@ -91,6 +93,14 @@ impl Target {
             };
         }
         Target::cpu(sms)
+    }
+
+    /// Bytes of shared memory that a block may have on a GPU. One whose SMs are not known counts as
+    /// the smallest that are.
+    pub fn shared_of_block(&self) -> Option<u32> {
+        let (major, minor) = self.capability;
+        let sm = Sm::of(10 * major + minor).unwrap_or(Sm::SM_86);
+        self.cuda.then(|| sm.shared - sm.shared_reserved)
     }
 
     /// Multiply-adds that an SM starts in each clock. On CUDA cores and in f64: NVIDIA, *CUDA C++

@@ -22,6 +22,13 @@ pub enum Ineligible {
     Batch,
     /// It needs a GPU of this compute capability, times ten: 90 is 9.0.
     Arch(u32),
+    /// Its block needs more shared memory than the GPU has.
+    Shared {
+        /// Bytes that it needs.
+        needed: u32,
+        /// The limit in bytes.
+        limit: u32,
+    },
     /// It needs the operand (`A` or `B`) contiguous along that side (`k`, `m` or `n`).
     Along {
         /// The operand.
@@ -62,6 +69,9 @@ impl fmt::Display for Ineligible {
             Ineligible::Batch => f.write_str("computes one product a launch"),
             Ineligible::Arch(arch) => {
                 write!(f, "needs a GPU of compute capability {}.{}", arch / 10, arch % 10)
+            }
+            Ineligible::Shared { needed, limit } => {
+                write!(f, "needs {needed} bytes of shared memory, and the GPU has {limit} for a block")
             }
             Ineligible::Along { operand, side } => {
                 write!(f, "needs {operand} contiguous along {side}")
@@ -104,6 +114,10 @@ pub(super) fn operands(
         arch.filter(|arch| target.cuda && target.capability != (arch / 10, arch % 10))
     {
         return Err(Ineligible::Arch(arch));
+    }
+    let needed = entry.declaration().dynamic_shared.unwrap_or(0);
+    if let Some(limit) = target.shared_of_block().filter(|&limit| needed > limit) {
+        return Err(Ineligible::Shared { needed, limit });
     }
     if !entry.takes_scales(request.scales) {
         return Err(Ineligible::Scales);
