@@ -139,9 +139,9 @@ fn occupancy_on_a_gpu_by_name_or_at_hand() {
         assert_eq!(fit(&stdout), "fits on   cuda:0: Fake GPU, compute capability 9.0");
         assert!(stdout.contains(" registers a thread (the driver)\n"), "{stdout}");
     }
-    let stdout = succeeds(on("kernels=1 major=7 minor=5", &args(&[])));
+    let stdout = succeeds(on("kernels=1 major=8 minor=8", &args(&[])));
     assert!(
-        stdout.contains("\nfits      not known on cuda:0: Fake GPU, compute capability 7.5 "),
+        stdout.contains("\nfits      not known on cuda:0: Fake GPU, compute capability 8.8 "),
         "{stdout}"
     );
     fails(host(&args(&["--on", "cuda"])), 3, &["no NVIDIA driver"]);
