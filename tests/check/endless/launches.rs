@@ -6,7 +6,7 @@ use std::{hint::black_box, time::Duration};
 use simt::{
     Declaration, Kernel, LaunchConfig,
     check::{self, Kind, Options, Order, Report},
-    checked::{In, Mbarriers, Out, TensorMap, TensorMapMut, mbarrier, thread},
+    checked::{In, Out, TensorMap, TensorMapMut},
     device::BoxShape,
 };
 use tests::Turns;
@@ -151,13 +151,4 @@ pub(super) struct Wrong {
 
 pub(super) const fn wrong(kernel: &'static dyn Checked, kinds: &'static [Kind]) -> Wrong {
     Wrong { kernel, kinds }
-}
-
-/// The first thread initialises mbarriers, each for that number of arrivals.
-#[inline(always)]
-pub(super) fn init<const N: usize>(mbarriers: &Mbarriers<N>, arrivals: u32) {
-    if thread::thread_idx_x() == 0 {
-        (0..N).for_each(|number| mbarriers.at(number).init(arrivals));
-        mbarrier::fence_init();
-    }
 }

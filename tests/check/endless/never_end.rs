@@ -7,7 +7,7 @@ use std::hint::black_box;
 
 use simt::{check::Kind, checked::*};
 
-use super::launches::{BLOCKS, Wrong, init, wrong};
+use super::launches::{BLOCKS, Wrong, wrong};
 
 const ENDLESS: &[Kind] = &[Kind::Endless];
 const DEADLOCK: &[Kind] = &[Kind::Deadlock];
@@ -178,7 +178,10 @@ kernels! {
     }
     others_wait_at_an_mbarrier(block = (32)): |lane, block, _x: In<f32>, y, words| {
         let told = mbarriers![1];
-        init(&told, 32);
+        if lane == 0 {
+            told.at(0).init(32);
+            mbarrier::fence_init();
+        }
         thread::sync_threads();
         while lane == 5 && words.atomic_add(0, 0) == 0 {}
         told.at(0).arrive();
@@ -213,7 +216,10 @@ kernels! {
     /// returns at once.
     a_phase_that_has_ended(block = (32)): |lane, block, _x: In<f32>, y, _words| {
         let told = mbarriers![1];
-        init(&told, 1);
+        if lane == 0 {
+            told.at(0).init(1);
+            mbarrier::fence_init();
+        }
         thread::sync_threads();
         while lane == 9 {
             told.at(0).wait(1);
@@ -279,7 +285,11 @@ kernels! {
     /// Two warps signal each other in turn.
     warps_to_and_fro(block = (64)): |lane, block, _x: In<f32>, y, _words| {
         let told = mbarriers![2];
-        init(&told, 32);
+        if thread::thread_idx_x() == 0 {
+            told.at(0).init(32);
+            told.at(1).init(32);
+            mbarrier::fence_init();
+        }
         thread::sync_threads();
         let mut parity = 0;
         while lane < 32 {
@@ -312,7 +322,10 @@ kernels! {
     }
     an_arrival_short(block = (32)): |lane, block, _x: In<f32>, y, _words| {
         let told = mbarriers![1];
-        init(&told, 33);
+        if lane == 0 {
+            told.at(0).init(33);
+            mbarrier::fence_init();
+        }
         thread::sync_threads();
         told.at(0).arrive();
         told.at(0).wait(0);
@@ -333,7 +346,10 @@ kernels! {
     /// No thread arrives a second time.
     the_phase_behind_the_last(block = (32)): |lane, block, _x: In<f32>, y, _words| {
         let told = mbarriers![1];
-        init(&told, 32);
+        if lane == 0 {
+            told.at(0).init(32);
+            mbarrier::fence_init();
+        }
         thread::sync_threads();
         told.at(0).arrive();
         told.at(0).wait(0);
@@ -360,7 +376,10 @@ kernels! {
     }
     told_by_no_other_block(block = (32), cluster = (2)): |lane, block, _x: In<f32>, y, _words| {
         let told = mbarriers![1];
-        init(&told, 64);
+        if lane == 0 {
+            told.at(0).init(64);
+            mbarrier::fence_init();
+        }
         cluster::sync();
         told.at(0).arrive();
         told.at(0).wait(0);

@@ -8,7 +8,7 @@ use std::hint::black_box;
 
 use simt::{check::Kind, checked::*};
 
-use super::launches::{Wrong, init, wrong};
+use super::launches::{Wrong, wrong};
 
 const OUTSIDE: &[Kind] = &[Kind::OutOfBounds];
 const AND_ENDLESS: &[Kind] = &[Kind::OutOfBounds, Kind::Endless];
@@ -159,7 +159,10 @@ kernels! {
     }
     outside_and_short_of_an_arrival(): |lane, x: In<f32>, y, _words| {
         let told = mbarriers![1];
-        init(&told, 32);
+        if lane == 0 {
+            told.at(0).init(32);
+            mbarrier::fence_init();
+        }
         thread::sync_threads();
         // A comparison with NaN is false.
         if lane > 0 || x[1 << 20] > 0.0 {

@@ -5,9 +5,18 @@ use simt::checked::*;
 use super::kernel::{Right, here, mirrored, right};
 
 pub(super) static ALL: &[Right] = &[
+    right(&turned_round, 256, |i| mirrored(i) as f32),
+    right(&begins_before_the_one_before_ends, 256, |i| mirrored(i) as f32),
+    right(&two_buffers_in_turn, 256, four_rounds),
     right(&added_up_in_a_tree, 256, |i| (i / 64 * 64 * 64 + 2016) as f32),
+    right(&halves_by_themselves, 512, |i| mirrored(i) as f32 + 3.0),
+    right(&handed_to_the_other_half, 512, |i| mirrored(i) as f32),
+    right(&exchanged_within_a_warp, 256, |i| (i ^ 31) as f32),
+    right(&a_warp_adds_up, 256, |i| (i / 32 * 32 * 32 + 496) as f32),
     right(&sums_so_far, 256, |i| (i / 64 * 64..=i).sum::<usize>() as f32),
     right(&votes, 256, |_| 11.0 + 1.0),
+    right(&counted_in_shared, 256, |_| 16.0),
+    right(&copied_in_two_groups, 256, four_rounds),
     right(&copied_two_rounds_ahead, 256, four_rounds),
     right(&copied_or_zeros, 256, |i| if i % 2 == 0 { i as f32 } else { 0.0 }),
     right(&one_after_another, 128, |_| 2.0),
@@ -17,6 +26,41 @@ pub(super) static ALL: &[Right] = &[
 /// The sum over four rounds, in which a block has each part once.
 fn four_rounds(i: usize) -> f32 {
     (0..4).map(|round| (mirrored(i) + round * 64) % 256).sum::<usize>() as f32
+}
+
+#[kernel(block = (64), shared = 64 * 4)]
+fn turned_round(x: In<f32>, mut y: Out<f32>, _words: Out<u32>) {
+    let mut tile = shared![f32; 64];
+    let (t, i) = here();
+    tile[t] = x[i];
+    thread::sync_threads();
+    y[i] = tile[63 - t];
+}
+
+/// It waits for the previous kernel, although there is none, and lets the next one start.
+#[kernel(block = (64), shared = 64 * 4, dependent)]
+fn begins_before_the_one_before_ends(x: In<f32>, mut y: Out<f32>, _words: Out<u32>) {
+    let mut tile = shared![f32; 64];
+    let (t, i) = here();
+    grid::wait_for_earlier();
+    tile[t] = x[i];
+    grid::let_next_begin();
+    thread::sync_threads();
+    y[i] = tile[63 - t];
+}
+
+/// With two buffers one barrier for each round is enough.
+#[kernel(block = (64), shared = 2 * 64 * 4)]
+fn two_buffers_in_turn(x: In<f32>, mut y: Out<f32>, _words: Out<u32>) {
+    let mut lines = shared![f32; 2, 64];
+    let (t, i) = here();
+    let mut sum = 0.0;
+    for round in 0..4 {
+        lines[(round % 2, t)] = x[(i + round * 64) % 256];
+        thread::sync_threads();
+        sum += lines[(round % 2, 63 - t)];
+    }
+    y[i] = sum;
 }
 
 #[kernel(block = (64), shared = 64 * 4)]
@@ -34,6 +78,68 @@ fn added_up_in_a_tree(x: In<f32>, mut y: Out<f32>, _words: Out<u32>) {
     }
     thread::sync_threads();
     y[i] = tile[0];
+}
+
+/// Each half has a barrier of its own.
+#[kernel(block = (128), shared = 128 * 4)]
+fn halves_by_themselves(x: In<f32>, mut y: Out<f32>, _words: Out<u32>) {
+    let (mut line, halves) = (shared![f32; 128], named_barriers![1, 2; 64]);
+    let t = thread::thread_idx_x() as usize;
+    let i = thread::block_idx_x() as usize * 128 + t;
+    let half = halves.at(t / 64);
+    line[t] = x[i];
+    for _ in 0..3 {
+        half.sync();
+        let other = line[mirrored(t)];
+        half.sync();
+        line[t] = other + 1.0;
+    }
+    y[i] = line[t];
+}
+
+/// The first half arrives and continues, the second waits. After the read it is the other way
+/// round.
+#[kernel(block = (128), shared = 64 * 4)]
+fn handed_to_the_other_half(x: In<f32>, mut y: Out<f32>, _words: Out<u32>) {
+    let (mut line, turns) = (shared![f32; 64], named_barriers![1, 2; 128]);
+    let (full, empty) = (turns.at(0), turns.at(1));
+    let t = thread::thread_idx_x() as usize;
+    for first in (thread::block_idx_x() as usize * 64..512).step_by(256) {
+        let i = first + t % 64;
+        if t < 64 {
+            line[t] = x[i];
+            full.arrive();
+            empty.sync();
+        } else {
+            full.sync();
+            y[i] = line[127 - t];
+            empty.arrive();
+        }
+    }
+}
+
+#[kernel(block = (64), shared = 64 * 4)]
+fn exchanged_within_a_warp(x: In<f32>, mut y: Out<f32>, _words: Out<u32>) {
+    let mut line = shared![f32; 64];
+    let (t, i) = here();
+    let mut value = x[i];
+    for _ in 0..3 {
+        line[t] = value;
+        warp::sync_warp(warp::ALL);
+        value = line[t ^ 31];
+        warp::sync_warp(warp::ALL);
+    }
+    y[i] = value;
+}
+
+#[kernel(block = (64))]
+fn a_warp_adds_up(x: In<f32>, mut y: Out<f32>, _words: Out<u32>) {
+    let (_, i) = here();
+    let mut sum = x[i];
+    for lanes in [16, 8, 4, 2, 1] {
+        sum += warp::shuffle_xor(warp::ALL, sum, lanes);
+    }
+    y[i] = sum;
 }
 
 /// Sums within warps by shuffles, and between warps by shared memory.
@@ -65,6 +171,42 @@ fn votes(_x: In<f32>, mut y: Out<f32>, _words: Out<u32>) {
     let elected = warp::ballot(warp::ALL, warp::elect()).count_ones();
     let some = warp::any(warp::ALL, t == 5 || t == 50) && !warp::all(warp::ALL, t > 0 && t < 63);
     y[i] = if some { (thirds + elected) as f32 } else { 0.0 };
+}
+
+#[kernel(block = (64), shared = 4 * 4)]
+fn counted_in_shared(_x: In<f32>, mut y: Out<f32>, _words: Out<u32>) {
+    let mut bins = shared![u32; 4];
+    let (t, i) = here();
+    if t < 4 {
+        bins[t] = 0;
+    }
+    thread::sync_threads();
+    bins.atomic_add(t * 7 % 4, 1);
+    thread::sync_threads();
+    y[i] = bins[t % 4] as f32;
+}
+
+/// One group is copied while the previous one is added.
+#[kernel(block = (64), shared = 2 * 64 * 4)]
+fn copied_in_two_groups(x: In<f32>, mut y: Out<f32>, _words: Out<u32>) {
+    let mut tile = shared![f32; 2, 64];
+    let (t, i) = here();
+    tile.copy_async::<1>(t, &x, i, true);
+    copies::commit_group();
+    let mut sum = 0.0;
+    for round in 0..4 {
+        if round < 3 {
+            let next = round + 1;
+            tile.copy_async::<1>(next % 2 * 64 + t, &x, (i + next * 64) % 256, true);
+        }
+        // The last one is empty, and keeps the count.
+        copies::commit_group();
+        copies::wait_group::<1>();
+        thread::sync_threads();
+        sum += tile[(round % 2, 63 - t)];
+        thread::sync_threads();
+    }
+    y[i] = sum;
 }
 
 /// Three buffers, copies of sixteen bytes by some of the threads, and one barrier for each round.

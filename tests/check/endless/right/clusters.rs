@@ -3,21 +3,48 @@
 use simt::checked::*;
 
 use super::kernel::{Right, here, right};
-use crate::endless::launches::init;
 
 pub(super) static ALL: &[Right] = &[
+    right(&read_each_other, 256, |i| (((i ^ 64) / 4 * 4) * 4 + 6) as f32),
     right(&told_by_arrivals, 256, |i| (((i ^ 64) / 4 * 4) * 4 + 6) as f32),
+    right(&begun_in_halves, 256, |i| ((i ^ 64) / 4 * 4) as f32),
     right(&a_cluster_adds_up, 256, |_| 32640.0),
     right(&handed_from_block_to_block, 256, |i| (i % 64 + i / 64 + 1) as f32),
     right(&phases_of_both_blocks, 256, |i| i as f32 + 4.0),
+    right(&boxes_for_both_blocks, 1024, |i| {
+        let (number, t) = (i / 64, i % 64);
+        ((number ^ 1) * 64 + 63 - t) as f32 + 100.0 * i as f32
+    }),
 ];
+
+/// Elements and bytes of a box of x, which has sixteen columns.
+const BOX: usize = 64;
+const BYTES: u32 = 256;
+/// Both blocks.
+const BOTH: u16 = 0b11;
+
+/// The blocks wait for each other before they read, and before they end.
+#[kernel(block = (64), cluster = (2), dynamic_shared = 256)]
+fn read_each_other(x: In<f32>, mut y: Out<f32>, _words: Out<u32>) {
+    let mut line = dynamic_shared![f32];
+    let (t, i) = here();
+    line[t] = x[i];
+    cluster::sync();
+    let four: [f32; 4] = line.remote(1 - cluster::block_rank()).load128(t / 4 * 4);
+    y[i] = four.iter().sum();
+    cluster::sync();
+}
 
 /// Mbarriers signal that the other block has written, and that it has read.
 #[kernel(block = (64), cluster = (2), dynamic_shared = 256, shared = 16)]
 fn told_by_arrivals(x: In<f32>, mut y: Out<f32>, _words: Out<u32>) {
     let (mut line, told) = (dynamic_shared![f32], mbarriers![2]);
     let (t, i) = here();
-    init(&told, 64);
+    if t == 0 {
+        told.at(0).init(64);
+        told.at(1).init(64);
+        mbarrier::fence_init();
+    }
     cluster::sync();
     let other = 1 - cluster::block_rank();
     line[t] = x[i];
@@ -27,6 +54,21 @@ fn told_by_arrivals(x: In<f32>, mut y: Out<f32>, _words: Out<u32>) {
     y[i] = four.iter().sum();
     told.at(1).arrive_remote_after_reads(other);
     told.at(1).wait(0);
+}
+
+/// A block writes to the other after it knows that it has started.
+#[kernel(block = (64), cluster = (2), dynamic_shared = 256)]
+fn begun_in_halves(x: In<f32>, mut y: Out<f32>, _words: Out<u32>) {
+    let line = dynamic_shared![f32];
+    let (t, i) = here();
+    cluster::arrive_relaxed();
+    let value = x[i];
+    cluster::wait();
+    if t.is_multiple_of(4) {
+        line.remote(1 - cluster::block_rank()).store128(t, [value; 4]);
+    }
+    cluster::sync();
+    y[i] = line[t];
 }
 
 /// Sums of warps by shuffles, and of blocks and of the cluster by shared memory.
@@ -61,7 +103,10 @@ fn handed_from_block_to_block(x: In<f32>, mut y: Out<f32>, _words: Out<u32>) {
     let (line, told) = (shared![f32; 64], mbarriers![1]);
     let (t, i) = here();
     let rank = cluster::block_rank();
-    init(&told, 16);
+    if t == 0 {
+        told.at(0).init(16);
+        mbarrier::fence_init();
+    }
     cluster::sync();
     if t.is_multiple_of(4) {
         let values: [f32; 4] = match rank {
@@ -87,7 +132,10 @@ fn phases_of_both_blocks(x: In<f32>, mut y: Out<f32>, _words: Out<u32>) {
     let (mut lines, told) = (shared![f32; 2, 64], mbarriers![1]);
     let (t, i) = here();
     let other = 1 - cluster::block_rank();
-    init(&told, 128);
+    if t == 0 {
+        told.at(0).init(128);
+        mbarrier::fence_init();
+    }
     cluster::sync();
     let mut value = x[i];
     for round in 0..4 {
@@ -100,4 +148,38 @@ fn phases_of_both_blocks(x: In<f32>, mut y: Out<f32>, _words: Out<u32>) {
     }
     y[i] = value;
     cluster::sync();
+}
+
+/// Each block copies every other box, to both blocks.
+#[kernel(block = (96), cluster = (2), dynamic_shared = 4 * BYTES, shared = 32)]
+fn boxes_for_both_blocks(x: TensorMap<f32>, mut y: Out<f32>, _words: Out<u32>) {
+    let (mut tiles, boxes) = (dynamic_shared![f32], x.boxes::<4, 16, 0>());
+    let pipeline = cluster_pipeline![2];
+    let (t, rank) = (thread::thread_idx_x() as usize, cluster::block_rank());
+    let (first, place) =
+        (thread::block_idx_x() / 2 * 8, |stage, rank| (stage * 2 + rank as usize) * BOX);
+    if t == 0 {
+        pipeline.init(64);
+    }
+    cluster::sync();
+    if t == 64 {
+        let mut producer = pipeline.producer();
+        for number in (0..4).map(|round| first + 2 * round + rank) {
+            let at = place(producer.acquire(2 * BYTES), rank);
+            tiles.load_box_multicast(at, &boxes, (0, number * 4, 0), producer.full(), BOTH);
+            producer.advance();
+        }
+        // No block ends while the other has something to signal to it.
+        producer.drain();
+    } else if t < 64 {
+        let mut consumer = pipeline.consumer();
+        for number in (0..4).map(|round| first + 2 * round + rank) {
+            let stage = consumer.wait();
+            let (own, other) = (place(stage, rank), place(stage, 1 - rank));
+            y[number as usize * BOX + t] = tiles[other + 63 - t] + 100.0 * tiles[own + t];
+            fence_proxy_async();
+            consumer.release();
+            consumer.advance();
+        }
+    }
 }

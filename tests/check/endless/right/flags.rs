@@ -50,35 +50,24 @@ fn block() -> usize {
     thread::block_idx_x() as usize
 }
 
-/// Doubles the block's part of x.
-#[inline(always)]
-fn double(x: In<f32>, y: &mut Out<f32>) -> (usize, usize) {
-    let (t, i) = here();
-    y[BEHIND + i] = 2.0 * x[i];
-    thread::sync_threads();
-    (t, i)
-}
-
-/// The first thread signals it.
-#[inline(always)]
-fn tell(words: &mut Out<u32>, word: usize) {
-    if thread::thread_idx_x() == 0 {
-        words.release_add(word, 1);
-    }
-}
-
 /// A barrier of the grid: each block signals that it has written, and waits for all.
 #[kernel(block = (64))]
 fn all_meet(x: In<f32>, mut y: Out<f32>, mut words: Out<u32>) {
-    let (_, i) = double(x, &mut y);
-    tell(&mut words, 0);
+    let (t, i) = here();
+    y[BEHIND + i] = 2.0 * x[i];
+    thread::sync_threads();
+    if t == 0 {
+        words.release_add(0, 1);
+    }
     words.wait_for_at_least(0, BLOCKS);
     y[i] = y[BEHIND + (i + 64) % 256];
 }
 
 #[kernel(block = (64))]
 fn one_thread_waits_for_its_block(x: In<f32>, mut y: Out<f32>, mut words: Out<u32>) {
-    let (t, i) = double(x, &mut y);
+    let (t, i) = here();
+    y[BEHIND + i] = 2.0 * x[i];
+    thread::sync_threads();
     if t == 0 {
         words.release_add(0, 1);
         words.wait_for_at_least(0, BLOCKS);
@@ -89,8 +78,12 @@ fn one_thread_waits_for_its_block(x: In<f32>, mut y: Out<f32>, mut words: Out<u3
 
 #[kernel(block = (64))]
 fn each_has_a_word(x: In<f32>, mut y: Out<f32>, mut words: Out<u32>) {
-    let (_, i) = double(x, &mut y);
-    tell(&mut words, block());
+    let (t, i) = here();
+    y[BEHIND + i] = 2.0 * x[i];
+    thread::sync_threads();
+    if t == 0 {
+        words.release_add(block(), 1);
+    }
     words.wait_for_at_least((block() + 1) % 4, 1);
     y[i] = y[BEHIND + (i + 64) % 256];
 }
@@ -98,7 +91,9 @@ fn each_has_a_word(x: In<f32>, mut y: Out<f32>, mut words: Out<u32>) {
 /// A polled atomic orders nothing. The wait after it does.
 #[kernel(block = (64))]
 fn polls_and_then_waits(x: In<f32>, mut y: Out<f32>, mut words: Out<u32>) {
-    let (t, i) = double(x, &mut y);
+    let (t, i) = here();
+    y[BEHIND + i] = 2.0 * x[i];
+    thread::sync_threads();
     if t == 0 {
         words.release_add(0, 1);
         while words.atomic_add(0, 0) < BLOCKS {}
@@ -111,8 +106,12 @@ fn polls_and_then_waits(x: In<f32>, mut y: Out<f32>, mut words: Out<u32>) {
 /// One lane of each warp asks, and broadcasts the answer.
 #[kernel(block = (64))]
 fn polls_by_votes_and_then_waits(x: In<f32>, mut y: Out<f32>, mut words: Out<u32>) {
-    let (_, i) = double(x, &mut y);
-    tell(&mut words, 0);
+    let (t, i) = here();
+    y[BEHIND + i] = 2.0 * x[i];
+    thread::sync_threads();
+    if t == 0 {
+        words.release_add(0, 1);
+    }
     loop {
         let come = thread::lane_id() == 0 && words.atomic_add(0, 0) >= BLOCKS;
         if warp::any(warp::ALL, come) {
@@ -126,13 +125,15 @@ fn polls_by_votes_and_then_waits(x: In<f32>, mut y: Out<f32>, mut words: Out<u32
 /// Four times, with two buffers.
 #[kernel(block = (64))]
 fn meet_again_and_again(x: In<f32>, mut y: Out<f32>, mut words: Out<u32>) {
-    let (_, i) = here();
+    let (t, i) = here();
     let mut value = x[i];
     for round in 0..4 {
         let buffer = BEHIND + round % 2 * 256;
         y[buffer + i] = value + 1.0;
         thread::sync_threads();
-        tell(&mut words, 0);
+        if t == 0 {
+            words.release_add(0, 1);
+        }
         words.wait_for_at_least(0, (round as u32 + 1) * BLOCKS);
         value = y[buffer + (i + 64) % 256];
     }
@@ -158,7 +159,9 @@ fn parts_given_out(x: In<f32>, mut y: Out<f32>, mut words: Out<u32>) {
         mine[part] = true;
         y[BEHIND + part * 64 + t] = 2.0 * x[part * 64 + t];
         thread::sync_threads();
-        tell(&mut words, 1);
+        if t == 0 {
+            words.release_add(1, 1);
+        }
     }
     words.wait_for_at_least(1, 8);
     for part in (0..8).filter(|&part| mine[part]) {
@@ -203,7 +206,9 @@ fn boxes_given_out(x: TensorMap<f32>, mut y: Out<f32>, mut words: Out<u32>) {
 #[kernel(block = (64), shared = 4)]
 fn the_last_one_writes(x: In<f32>, mut y: Out<f32>, mut words: Out<u32>) {
     let mut before = shared![u32; 1];
-    let (t, _) = double(x, &mut y);
+    let (t, i) = here();
+    y[BEHIND + i] = 2.0 * x[i];
+    thread::sync_threads();
     if t == 0 {
         words.release_add(0, 1);
         before[0] = words.atomic_add(1, 1);
@@ -220,12 +225,14 @@ fn the_last_one_writes(x: In<f32>, mut y: Out<f32>, mut words: Out<u32>) {
 /// Each block adds to the previous block's result.
 #[kernel(block = (64))]
 fn one_block_after_another(x: In<f32>, mut y: Out<f32>, mut words: Out<u32>) {
-    let (_, i) = here();
+    let (t, i) = here();
     words.wait_for_at_least(0, block() as u32);
     let before = if block() == 0 { 0.0 } else { y[i - 64] };
     y[i] = before + x[i];
     thread::sync_threads();
-    tell(&mut words, 0);
+    if t == 0 {
+        words.release_add(0, 1);
+    }
 }
 
 /// Parts are claimed as blocks start. So a block waits only for blocks that have started.
@@ -269,7 +276,9 @@ fn a_ring_between_blocks(x: In<f32>, mut y: Out<f32>, mut words: Out<u32>) {
             y[i] = y[slot + 63 - t];
         }
         thread::sync_threads();
-        tell(&mut words, if fills { filled } else { emptied });
+        if t == 0 {
+            words.release_add(if fills { filled } else { emptied }, 1);
+        }
     }
 }
 
@@ -289,7 +298,9 @@ fn a_lock_by_tickets(x: In<f32>, mut y: Out<f32>, mut words: Out<u32>) {
         y[256 + t] = sum;
     }
     thread::sync_threads();
-    tell(&mut words, 1);
+    if t == 0 {
+        words.release_add(1, 1);
+    }
     y[i] = 2.0 * x[i];
 }
 
@@ -300,7 +311,9 @@ fn warps_of_a_block(x: In<f32>, mut y: Out<f32>, mut words: Out<u32>) {
     if t < 32 {
         y[i] = x[i];
         warp::sync_warp(warp::ALL);
-        tell(&mut words, block());
+        if t == 0 {
+            words.release_add(block(), 1);
+        }
     } else {
         words.wait_for_at_least(block(), 1);
         y[i] = y[block() * 64 + 63 - t];

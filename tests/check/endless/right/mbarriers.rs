@@ -4,7 +4,6 @@
 use simt::checked::*;
 
 use super::kernel::{Right, here, mirrored, right};
-use crate::endless::launches::init;
 
 pub(super) static ALL: &[Right] = &[
     right(&all_arrive, 256, |i| mirrored(i) as f32),
@@ -19,8 +18,12 @@ pub(super) static ALL: &[Right] = &[
         t if t < 32 => i as f32 + 6.0,
         t => (i / 64 * 64 + 63 - t) as f32 + 5.0,
     }),
+    right(&a_box, 256, |i| mirrored(i) as f32),
+    right(&two_boxes_of_one_phase, 512, |i| mirrored(i) as f32),
     right(&a_parity_for_each_round, 1024, |i| mirrored(i) as f32),
+    right(&boxes_in_a_ring, 1024, |i| mirrored(i) as f32),
     right(&boxes_for_warps, 1024, |i| mirrored(i) as f32),
+    right(&boxes_out_in_turns, 1024, |i| mirrored(i) as f32),
     right(&boxes_in_and_out, 1024, |i| mirrored(i) as f32 + 1.0),
 ];
 
@@ -35,7 +38,10 @@ const ROUNDS: u32 = 4;
 fn all_arrive(x: In<f32>, mut y: Out<f32>, _words: Out<u32>) {
     let (mut tile, told) = (shared![f32; 64], mbarriers![1]);
     let (t, i) = here();
-    init(&told, 64);
+    if t == 0 {
+        told.at(0).init(64);
+        mbarrier::fence_init();
+    }
     thread::sync_threads();
     tile[t] = x[i];
     told.at(0).arrive();
@@ -48,7 +54,10 @@ fn all_arrive(x: In<f32>, mut y: Out<f32>, _words: Out<u32>) {
 fn phase_after_phase(x: In<f32>, mut y: Out<f32>, _words: Out<u32>) {
     let (mut lines, told) = (shared![f32; 2, 64], mbarriers![1]);
     let (t, i) = here();
-    init(&told, 64);
+    if t == 0 {
+        told.at(0).init(64);
+        mbarrier::fence_init();
+    }
     thread::sync_threads();
     let mut value = x[i];
     for round in 0..6 {
@@ -64,7 +73,10 @@ fn phase_after_phase(x: In<f32>, mut y: Out<f32>, _words: Out<u32>) {
 fn one_arrives_for_its_warp(x: In<f32>, mut y: Out<f32>, _words: Out<u32>) {
     let (mut tile, told) = (shared![f32; 64], mbarriers![1]);
     let (t, i) = here();
-    init(&told, 2);
+    if t == 0 {
+        told.at(0).init(2);
+        mbarrier::fence_init();
+    }
     thread::sync_threads();
     tile[t] = x[i];
     warp::sync_warp(warp::ALL);
@@ -228,7 +240,11 @@ fn to_and_fro(x: In<f32>, mut y: Out<f32>, _words: Out<u32>) {
     let (mut to, mut fro, told) = (shared![f32; 32], shared![f32; 32], mbarriers![2]);
     let (t, i) = here();
     let lane = t % 32;
-    init(&told, 32);
+    if t == 0 {
+        told.at(0).init(32);
+        told.at(1).init(32);
+        mbarrier::fence_init();
+    }
     thread::sync_threads();
     let mut value = x[i];
     for parity in [0, 1, 0] {
@@ -245,6 +261,41 @@ fn to_and_fro(x: In<f32>, mut y: Out<f32>, _words: Out<u32>) {
         }
     }
     y[i] = value;
+}
+
+#[kernel(block = (64), dynamic_shared = BYTES, shared = 8)]
+fn a_box(x: TensorMap<f32>, mut y: Out<f32>, _words: Out<u32>) {
+    let (mut tile, boxes, full) = (dynamic_shared![f32], x.boxes::<4, 16, 0>(), mbarriers![1]);
+    let (t, i) = here();
+    if t == 0 {
+        full.at(0).init(1);
+        mbarrier::fence_init();
+        full.at(0).arrive_expect(BYTES);
+        tile.load_box(0, &boxes, (0, thread::block_idx_x() * ROWS, 0), full.at(0));
+    }
+    thread::sync_threads();
+    full.at(0).wait(0);
+    y[i] = tile[63 - t];
+}
+
+#[kernel(block = (64), dynamic_shared = 2 * BYTES, shared = 8)]
+fn two_boxes_of_one_phase(x: TensorMap<f32>, mut y: Out<f32>, _words: Out<u32>) {
+    let (mut tiles, boxes, full) = (dynamic_shared![f32], x.boxes::<4, 16, 0>(), mbarriers![1]);
+    let t = thread::thread_idx_x() as usize;
+    let first = thread::block_idx_x() * 2;
+    if t == 0 {
+        full.at(0).init(1);
+        mbarrier::fence_init();
+        full.at(0).arrive_expect(2 * BYTES);
+        for i in 0..2 {
+            tiles.load_box(i * BOX, &boxes, (0, (first + i as u32) * ROWS, 0), full.at(0));
+        }
+    }
+    thread::sync_threads();
+    full.at(0).wait(0);
+    for i in 0..2 {
+        y[(first as usize + i) * BOX + t] = tiles[i * BOX + 63 - t];
+    }
 }
 
 /// One stage. All have read it, and there are a proxy fence and a barrier before the next copy.
@@ -269,7 +320,36 @@ fn a_parity_for_each_round(x: TensorMap<f32>, mut y: Out<f32>, _words: Out<u32>)
     }
 }
 
-/// A warp copies, and two read.
+/// One thread copies, and 64 read.
+#[kernel(block = (96), dynamic_shared = 2 * BYTES, shared = 32)]
+fn boxes_in_a_ring(x: TensorMap<f32>, mut y: Out<f32>, _words: Out<u32>) {
+    let (mut tiles, boxes, pipeline) = (dynamic_shared![f32], x.boxes::<4, 16, 0>(), pipeline![2]);
+    let t = thread::thread_idx_x() as usize;
+    if t == 0 {
+        pipeline.init(64);
+    }
+    thread::sync_threads();
+    let first = thread::block_idx_x() * ROUNDS;
+    if t == 64 {
+        let mut producer = pipeline.producer();
+        for number in first..first + ROUNDS {
+            let stage = producer.acquire(BYTES);
+            tiles.load_box(stage * BOX, &boxes, (0, number * ROWS, 0), producer.full());
+            producer.advance();
+        }
+    } else if t < 64 {
+        let mut consumer = pipeline.consumer();
+        for number in first..first + ROUNDS {
+            let stage = consumer.wait();
+            y[number as usize * BOX + t] = tiles[stage * BOX + 63 - t];
+            fence_proxy_async();
+            consumer.release();
+            consumer.advance();
+        }
+    }
+}
+
+/// The same by warps.
 #[kernel(block = (96), dynamic_shared = 2 * BYTES, shared = 32)]
 fn boxes_for_warps(x: TensorMap<f32>, mut y: Out<f32>, _words: Out<u32>) {
     let (mut tiles, boxes, pipeline) = (dynamic_shared![f32], x.boxes::<4, 16, 0>(), pipeline![2]);
@@ -297,6 +377,32 @@ fn boxes_for_warps(x: TensorMap<f32>, mut y: Out<f32>, _words: Out<u32>) {
             consumer.release_warp();
             consumer.advance();
         }
+    }
+}
+
+/// Two buffers alternate. The copying thread waits for the copy before the last, and a barrier
+/// signals that to the others.
+#[kernel(block = (64), dynamic_shared = 2 * BYTES)]
+fn boxes_out_in_turns(x: In<f32>, y: TensorMapMut<f32>, _words: Out<u32>) {
+    let (mut tiles, boxes) = (dynamic_shared![f32], y.boxes::<4, 16, 0>());
+    let t = thread::thread_idx_x() as usize;
+    for round in 0..ROUNDS {
+        let number = thread::block_idx_x() * ROUNDS + round;
+        let tile = round as usize % 2 * BOX;
+        if t == 0 {
+            bulk::wait_group_read::<1>();
+        }
+        thread::sync_threads();
+        tiles[tile + 63 - t] = x[number as usize * BOX + t];
+        fence_proxy_async();
+        thread::sync_threads();
+        if t == 0 {
+            tiles.store_box(tile, &boxes, (0, number * ROWS, 0));
+            bulk::commit_group();
+        }
+    }
+    if t == 0 {
+        bulk::wait_group_read::<0>();
     }
 }
 
