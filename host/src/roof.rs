@@ -11,10 +11,10 @@ use gpu_gemm::gemm::{Target, Unit};
 pub struct Roof {
     /// The peak of f32: multiply-adds, two FLOP each, at the highest clock.
     pub fp32_gflops: f64,
-    /// The peak of f64 on tensor cores.
-    pub fp64_gflops: f64,
-    /// The peak of bf16 or f16 on tensor cores, with sums in f32, dense.
-    pub half_gflops: f64,
+    /// The peak of f64 on tensor cores, where all cards of the compute capability have the same.
+    pub fp64_gflops: Option<f64>,
+    /// The peak of bf16 or f16 on tensor cores, with sums in f32, dense. Where as well.
+    pub half_gflops: Option<f64>,
     /// The bandwidth of global memory at its highest clock, in 10^9 bytes per second.
     pub memory_gb_per_s: Option<f64>,
 }
@@ -43,7 +43,9 @@ impl Roof {
         clock_khz: u32,
         memory: Option<(u32, u32)>,
     ) -> Option<Roof> {
-        if capability < (8, 0) {
+        // On other capabilities a GeForce's tensor cores add in f32 at half the rate of an L4's.
+        let is_one = matches!(capability, (8, 0) | (9, 0));
+        if !is_one && !matches!(capability, (8 | 10 | 12, _)) {
             return None;
         }
         let target = Target::gpu(capability, sms);
@@ -51,8 +53,8 @@ impl Roof {
             |unit| 2e-6 * f64::from(target.products(unit)) * f64::from(sms) * f64::from(clock_khz);
         Some(Roof {
             fp32_gflops: gflops(Unit::F32),
-            fp64_gflops: gflops(Unit::TensorF64),
-            half_gflops: gflops(Unit::TensorHalf),
+            fp64_gflops: is_one.then(|| gflops(Unit::TensorF64)),
+            half_gflops: is_one.then(|| gflops(Unit::TensorHalf)),
             // Two transfers a clock.
             memory_gb_per_s: memory
                 .filter(|&(khz, bits)| khz > 0 && bits > 0)
@@ -76,13 +78,17 @@ mod tests {
         let a100 = Roof::of_clocks((8, 0), 108, 1_410_000, Some((1_215_000, 5120))).unwrap();
         assert!((a100.fp32_gflops - 19_491.84).abs() < 1e-6, "{a100:?}");
         // NVIDIA's figure is 312 TFLOPS.
-        assert!((a100.half_gflops - 311_869.44).abs() < 1e-6, "{a100:?}");
-        assert!((a100.fp64_gflops - 19_491.84).abs() < 1e-6, "{a100:?}");
+        assert!((a100.half_gflops.unwrap() - 311_869.44).abs() < 1e-6, "{a100:?}");
+        assert!((a100.fp64_gflops.unwrap() - 19_491.84).abs() < 1e-6, "{a100:?}");
         assert!((a100.memory_gb_per_s.unwrap() - 1555.2).abs() < 1e-6, "{a100:?}");
         let h200 = Roof::of_clocks((9, 0), 132, 1_980_000, None).unwrap();
         assert!((h200.fp32_gflops - 66_908.16).abs() < 1e-6, "{h200:?}");
         assert_eq!(h200.gflops_at(0.25), h200.fp32_gflops);
-        assert_eq!(Roof::of_clocks((7, 5), 40, 1_500_000, None), None);
+        let ada = Roof::of_clocks((8, 9), 60, 2_040_000, None).unwrap();
+        assert_eq!((ada.fp32_gflops, ada.half_gflops), (31_334.4, None));
+        for unknown in [(7, 5), (11, 0), (13, 0)] {
+            assert_eq!(Roof::of_clocks(unknown, 40, 1_500_000, None), None);
+        }
         assert_eq!(Roof::of(&Device::cpu()), None);
     }
 
@@ -91,8 +97,8 @@ mod tests {
     fn memory_limits_what_uses_each_number_once() {
         let roof = Roof {
             fp32_gflops: 1500.0,
-            fp64_gflops: 750.0,
-            half_gflops: 3000.0,
+            fp64_gflops: None,
+            half_gflops: None,
             memory_gb_per_s: Some(200.0),
         };
         assert_eq!(roof.gflops_at(0.25), 50.0);

@@ -57,7 +57,7 @@ impl Sm {
     pub const SM_89: Sm = Sm { blocks: 24, ..Sm::SM_86 };
 
     /// The SM of a compute capability, given without the dot; `None` for an unknown one.
-    pub fn of(compute_capability: u32) -> Option<Sm> {
+    pub const fn of(compute_capability: u32) -> Option<Sm> {
         match compute_capability {
             80 => Some(Sm::SM_80),
             86 => Some(Sm::SM_86),

@@ -24,7 +24,9 @@ pub(super) fn on(target: &Target) -> Vec<Runs> {
         let Some(product) = entry.product.as_ref().filter(|product| !product.is_lesson()) else {
             continue;
         };
-        if needed(entry).is_some_and(|needed| target.cuda && target.capability != needed) {
+        let is_for_another =
+            needed(entry).is_some_and(|needed| target.cuda && target.capability != needed);
+        if is_for_another || entry.declaration().dynamic_shared > Some(target.shared) {
             continue;
         }
         let (Variant { family, operands, c, scheme, .. }, flags) =

@@ -19,7 +19,7 @@ pub struct Card {
     pub clock_mhz: u32,
     /// The bandwidth of the memory, in 10^9 bytes per second.
     pub gb_per_s: u32,
-    /// The memory, in 10^9 bytes.
+    /// The memory in GB, as the data sheet says it.
     pub memory_gb: u32,
     /// The L2, in MiB.
     pub l2_mib: u32,
@@ -37,8 +37,8 @@ pub struct Card {
 ///   H100, H200 and L40S, and its pages of the GeForce cards. A data sheet's TFLOPS of f32 are two
 ///   FLOP for each lane, SM and boost clock.
 /// * `half_products`: the peaks of NVIDIA's architecture papers (A100, H100, GA102, Ada, RTX
-///   Blackwell), divided by SMs and boost clock. A GeForce card adds in f32 at half the rate of an
-///   L40S.
+///   Blackwell), divided by SMs and clock. That is the boost clock, but of Hopper a lower one, 1830
+///   MHz of an H100. A GeForce card adds in f32 at half the rate of an L40S.
 /// * L2: the same papers; of a B200 the *Blackwell Tuning Guide*, of an H200 what its driver says.
 /// * B200: the number of SMs, the clock and the bandwidth are those that its driver reports. NVIDIA
 ///   has published no paper on it.

@@ -21,6 +21,8 @@ pub struct Target {
     pub gb_per_s: u32,
     /// As [`Card::half_products`].
     pub half_products: u32,
+    /// Bytes of shared memory that a block may have.
+    pub shared: u32,
 }
 
 /// What multiplies and adds.
@@ -54,7 +56,8 @@ impl Target {
             .or_else(|| first(&|card| card.capability == capability))
             .or_else(|| first(&|card| card.capability.0 == capability.0))
             .unwrap_or(&CARDS[0]);
-        Target { capability, sms: sms.max(1), ..Target::of_card(card) }
+        let shared = shared_of_block(capability);
+        Target { capability, sms: sms.max(1), shared, ..Target::of_card(card) }
     }
 
     /// The CPU device with `cores` cores.
@@ -66,16 +69,20 @@ impl Target {
             clock_mhz: 0,
             gb_per_s: 0,
             half_products: 0,
+            shared: u32::MAX,
         }
     }
 
     /// A GPU of that kind.
     pub const fn of_card(card: &Card) -> Self {
         let Card { capability, sms, clock_mhz, gb_per_s, half_products, .. } = *card;
-        Target { cuda: true, capability, sms, clock_mhz, gb_per_s, half_products }
+        let shared = shared_of_block(capability);
+        Target { cuda: true, capability, sms, clock_mhz, gb_per_s, half_products, shared }
     }
 
-    /// A device. Of a GPU the driver reports all but [`half_products`](Self::half_products).
+    /// A device. Of a GPU the driver reports all but [`half_products`](Self::half_products). Those
+    /// follow from its name: a GeForce adds in f32 at half the rate of other cards. (So does an
+    /// L40, which counts as an L40S.)
     pub fn of(device: &Device) -> Self {
         let sms = device.sms().max(1);
         #[cfg(feature = "cuda")]
@@ -86,21 +93,26 @@ impl Target {
                 u32::try_from(u64::from(khz) * u64::from(bits) / 4_000_000).ok()
             };
             let memory = known.memory_clock_khz.zip(known.memory_bus_bits);
+            let is_geforce = known.name.contains("GeForce");
             return Target {
+                half_products: match known.capability {
+                    (8, 6 | 9) | (12, _) => {
+                        if is_geforce {
+                            256
+                        } else {
+                            512
+                        }
+                    }
+                    (8, 7) => 1024,
+                    _ => like.half_products,
+                },
+                shared: known.max_shared_optin,
                 clock_mhz: known.clock_khz.map_or(like.clock_mhz, |khz| khz / 1000).max(1),
                 gb_per_s: memory.and_then(bandwidth).unwrap_or(like.gb_per_s).max(1),
                 ..like
             };
         }
         Target::cpu(sms)
-    }
-
-    /// Bytes of shared memory that a block may have on a GPU. One whose SMs are not known counts as
-    /// the smallest that are.
-    pub fn shared_of_block(&self) -> Option<u32> {
-        let (major, minor) = self.capability;
-        let sm = Sm::of(10 * major + minor).unwrap_or(Sm::SM_86);
-        self.cuda.then(|| sm.shared - sm.shared_reserved)
     }
 
     /// Multiply-adds that an SM starts in each clock. On CUDA cores and in f64: NVIDIA, *CUDA C++
@@ -131,6 +143,16 @@ impl Target {
     pub fn gflops_of_sm(&self, unit: Unit) -> f64 {
         2e-3 * f64::from(self.products(unit)) * f64::from(self.clock_mhz)
     }
+}
+
+/// Bytes of shared memory that a block may have. A compute capability that is not known counts as
+/// the smallest.
+const fn shared_of_block((major, minor): (u32, u32)) -> u32 {
+    let sm = match Sm::of(10 * major + minor) {
+        Some(sm) => sm,
+        None => Sm::SM_86,
+    };
+    sm.shared - sm.shared_reserved
 }
 
 impl From<&Card> for Target {

@@ -148,16 +148,16 @@ pub(super) fn row_of(
     args: &Bench,
 ) -> Row {
     let (shape, roof) = (case.product.shape, Roof::of(device));
-    let peak = roof.map(|roof| match (operands.format(), args.types.compute()) {
+    let peak = roof.and_then(|roof| match (operands.format(), args.types.compute()) {
         (NumberFormat::BF16 | NumberFormat::F16, _) => roof.half_gflops,
         (NumberFormat::F64, _) => roof.fp64_gflops,
         // Elements have twice as many bits, so half as many operations per second: on every GPU
         // with both.
-        (_, Compute::Tf32) => roof.half_gflops / 2.0,
+        (_, Compute::Tf32) => roof.half_gflops.map(|gflops| gflops / 2.0),
         // Emulated fp32 takes six products.
-        (_, Compute::Fp32Bf16x6) => roof.half_gflops / 6.0,
-        (_, Compute::Fp32F16x3) => roof.half_gflops / 3.0,
-        _ => roof.fp32_gflops,
+        (_, Compute::Fp32Bf16x6) => roof.half_gflops.map(|gflops| gflops / 6.0),
+        (_, Compute::Fp32F16x3) => roof.half_gflops.map(|gflops| gflops / 3.0),
+        _ => Some(roof.fp32_gflops),
     });
     Row {
         device: device.name(),

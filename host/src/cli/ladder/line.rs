@@ -151,7 +151,7 @@ impl Line {
             gain_high: None,
             share_of_cublas: None,
             share_of_roof: None,
-            roof_gflops: roof.map(|roof| six_digits(roof_of(&roof, of))),
+            roof_gflops: roof.and_then(|roof| roof_of(&roof, of)).map(six_digits),
             roof_memory_gb_per_s: roof.and_then(|roof| roof.memory_gb_per_s).map(six_digits),
             flop_per_byte_derived: candidate.rung.map(|rung| six_digits(rung.flop_per_byte)),
             counted: None,
@@ -188,8 +188,8 @@ impl Line {
 }
 
 /// The device's peak for products of a type: that of f32, or of its tensor cores.
-fn roof_of(roof: &Roof, of: &str) -> f64 {
-    if of == "f32" { roof.fp32_gflops } else { roof.half_gflops }
+fn roof_of(roof: &Roof, of: &str) -> Option<f64> {
+    if of == "f32" { Some(roof.fp32_gflops) } else { roof.half_gflops }
 }
 
 /// The counts with a meaningful number of digits.

@@ -115,8 +115,8 @@ pub(super) fn operands(
     {
         return Err(Ineligible::Arch(arch));
     }
-    let needed = entry.declaration().dynamic_shared.unwrap_or(0);
-    if let Some(limit) = target.shared_of_block().filter(|&limit| needed > limit) {
+    let (needed, limit) = (entry.declaration().dynamic_shared.unwrap_or(0), target.shared);
+    if needed > limit {
         return Err(Ineligible::Shared { needed, limit });
     }
     if !entry.takes_scales(request.scales) {

@@ -5,7 +5,7 @@
 //! of its bandwidth that an H200's gives. So only published figures of the GPU enter ([`Target`]),
 //! and no measurement of it.
 
-use gpu::registry::{Family, H200_BYTE_US, Product, Scheme, Speed, Type};
+use gpu::registry::{Family, H200_BYTE_US, Product, Products, Scheme, Speed, Type};
 
 use crate::gemm::{Target, Unit, card::A100};
 
@@ -27,7 +27,10 @@ impl Scale {
             return Scale { gflops: speed.gflops, alone: speed.alone, loads: 1.0, memory: 1.0 };
         }
         let unit = unit_of(product);
-        let of = |measured| gflops(measured, unit, target);
+        // The estimates of tf32.
+        let is_of_a100 = speed.of == Products::OtherGpusAligned;
+        let measured_on = if is_of_a100 { Target::of_card(&A100) } else { Target::H200 };
+        let of = |measured| gflops(measured, unit, (&measured_on, target));
         let clocks = |of: &Target| f64::from(of.sms.max(1)) * f64::from(of.clock_mhz);
         Scale {
             gflops: of(speed.gflops),
@@ -44,10 +47,8 @@ impl Scale {
     }
 }
 
-/// GFLOP/s of one SM, which were measured on an H200. Those of tf32 by `mma.sync` are estimates for
-/// an A100.
-fn gflops(measured: f64, unit: Unit, target: &Target) -> f64 {
-    let measured_on = if unit == Unit::MmaTf32 { Target::of_card(&A100) } else { Target::H200 };
+/// GFLOP/s of one SM, from those that were measured on one GPU, for another.
+fn gflops(measured: f64, unit: Unit, (measured_on, target): (&Target, &Target)) -> f64 {
     // Of a FLOP, in nanoseconds.
     let beside = (1.0 / measured - 1.0 / measured_on.gflops_of_sm(unit)).max(0.0);
     let clock = f64::from(target.clock_mhz) / f64::from(measured_on.clock_mhz);

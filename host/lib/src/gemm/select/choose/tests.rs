@@ -366,9 +366,9 @@ fn tf32_is_multiplied_on_tensor_cores_wherever_they_are() {
         let is_geforce = target.half_products == 256;
         for (shape, kernel) in [
             ([4096; 3], "mma_tf32_128x128x32"),
-            ([512; 3], "mma_tf32_64x64x32"),
-            // Unaligned rows are not copied in pieces. A GeForce's tensor cores in tf32 are no
-            // faster than its CUDA cores in f32.
+            // A GeForce's tensor cores in tf32 are no faster than its CUDA cores in f32.
+            ([512; 3], if is_geforce { "gemm_f32_32x32x8" } else { "mma_tf32_64x64x32" }),
+            // Unaligned rows are not copied in pieces.
             ([4095, 4093, 4097], if is_geforce { "async_copy" } else { "mma_tf32_64x64x32" }),
         ] {
             let name = auto(shape, Compute::Tf32, &target);

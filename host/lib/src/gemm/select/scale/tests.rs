@@ -3,7 +3,10 @@
 use super::*;
 use crate::{
     Bf16, Compute, F16, Shape,
-    gemm::{CARDS, Choice, Output, Request, Scalar, select::choose_kernel},
+    gemm::{
+        CARDS, Choice, Output, Request, Scalar,
+        select::{choose, choose_kernel},
+    },
 };
 
 /// A type, its choice on a GPU, and what multiplies it on Hopper and elsewhere, where tensor cores
@@ -74,8 +77,7 @@ fn cubes_reach_half_of_the_roof_and_nothing_exceeds_it() {
                 let declaration = choice.entry.declaration();
                 assert!(is_hopper || declaration.arch.is_none(), "{what}");
                 // An RTX 4090 has 99 KiB for a block, an A100 163.
-                let most =
-                    if target.capability.1 == 0 && target.capability.0 < 12 { 163 } else { 99 };
+                let most = if matches!(card.capability, (8 | 10, 0)) { 163 } else { 99 };
                 let shared = declaration.dynamic_shared.unwrap_or(0);
                 assert!(is_hopper || shared <= most << 10, "{what}");
             }
@@ -137,6 +139,8 @@ fn the_rates_are_those_of_the_data_sheets() {
         ("a100", Unit::TensorHalf, 312.0),
         ("a100", Unit::F64, 9.7),
         ("h100-pcie", Unit::F32, 51.2),
+        // 989.4 at 1830 MHz.
+        ("h200", Unit::TensorHalf, 989.4 * 1980.0 / 1830.0),
         ("h100", Unit::F32, 66.9),
         ("h200", Unit::F64, 33.5),
     ] {
@@ -155,4 +159,17 @@ fn what_was_measured_stays() {
     let speed = kernel.entry.on_gpu.unwrap();
     let Scale { gflops, alone, loads, memory } = Scale::new(kernel.product, &speed, &pcie);
     assert_eq!((gflops, alone, loads, memory), (speed.gflops, speed.alone, 1.0, 1.0));
+}
+
+#[test]
+fn a_block_that_needs_more_shared_memory_is_refused() {
+    let request = request([4096; 3], Compute::Tf32);
+    let on = |name: &str| {
+        let target = Target::from(CARDS.iter().find(|card| card.name == name).unwrap());
+        choose::<f32>(&request, &target, Some("mma_tf32_128x256x32"))
+    };
+    assert_eq!(on("a100").unwrap().entry.name(), "mma_tf32_128x256x32");
+    let refused = on("rtx4090").unwrap_err().to_string();
+    let limit = "needs 147456 bytes of shared memory, and the GPU has 101376 for a block";
+    assert!(refused.contains(limit), "{refused}");
 }
