@@ -143,15 +143,7 @@ pub fn scaled(
     seed: u64,
 ) -> Result<Checked> {
     let given = (shape, data, order, seed);
-    if let Some(kind) = scales
-        && !entry.takes_scales(kind.number())
-    {
-        return Err(Error::argument(
-            "scales",
-            kind,
-            format!("{} has no such scales", entry.name()),
-        ));
-    }
+    must_take(entry, scales)?;
     let draw = |kind| Scaling::draw(kind, shape, seed, data == Data::Integers);
     let scaling = scales.map(draw).transpose()?;
     let scaling = scaling.as_ref();
@@ -164,6 +156,25 @@ pub fn scaled(
     };
     with_types!(types, |T, O| product_by::<T, O>(entry, given, scaling))
         .unwrap_or_else(|| Err(not_multiplied(entry)))
+}
+
+/// Refuses scales that the kernel does not have.
+///
+/// # Errors
+/// [`Error::Argument`].
+pub fn must_take(entry: &Entry, scales: Option<ScaleKind>) -> Result<()> {
+    let Some(kind) = scales.filter(|kind| !entry.takes_scales(kind.number())) else {
+        return Ok(());
+    };
+    let types = match kind {
+        ScaleKind::RowsCols => "e4m3 or e5m2, or of i8 with a C of f32, bf16 or f16",
+        ScaleKind::Blocks => "e4m3 or e5m2",
+    };
+    let limit = format!(
+        "{} has no such scales; name a kernel of {types}: `host kernels e4m3 tensor` lists some",
+        entry.name()
+    );
+    Err(Error::argument("--scales", kind, limit))
 }
 
 /// The error for a kernel of types that the table does not combine.
@@ -405,7 +416,7 @@ fn watch<T: Scalar<O>, O: Output>(
     c: &mut Matrix<O>,
     options: Options,
 ) -> Result<Watched> {
-    let copies = workspace_bytes(entry, shape, by_columns);
+    let copies = workspace_bytes(entry, shape, by_columns, scales);
     let their_shadow = shadow_bytes(copies as usize, size_of::<T>()) as u64;
     Device::cpu()
         .require_memory(shadow(shape).saturating_add(copies).saturating_add(their_shadow))?;

@@ -127,13 +127,16 @@ fn scales_are_checked() {
             assert!(stdout.contains(part), "{kernel}, {part}: {stdout}");
         }
     }
-    for (kernel, scales) in [("tiled16", "rows-cols"), ("wgmma_i8_f16_64x128x128_nt", "blocks")] {
-        let (code, _, stderr) = finish(check(&[kernel, "--scales", scales]));
-        assert_eq!(code, 2, "{stderr}");
-        assert!(
-            stderr.contains(&format!("scales = {scales}: {kernel} has no such scales")),
-            "{stderr}"
-        );
+    // Without a name the kernel is one of f32.
+    for (named, kernel, scales, types) in [
+        (Some("basic"), "basic", "rows-cols", "e4m3 or e5m2, or of i8 with a C of"),
+        (Some("wgmma_i8_f16_64x128x128_nt"), "wgmma_i8_f16_64x128x128_nt", "blocks", "e4m3 or e5"),
+        (None, "tiled16", "blocks", "e4m3 or e5m2: `host kernels e4m3 tensor` lists some"),
+    ] {
+        let args = named.into_iter().chain(["--scales", scales]).collect::<Vec<_>>();
+        let refused =
+            format!("--scales = {scales}: {kernel} has no such scales; name a kernel of ");
+        fails(check(&args), 2, &[&refused, types]);
     }
 }
 

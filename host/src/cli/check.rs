@@ -63,6 +63,7 @@ pub(super) fn check(args: &Check, steps: Steps, out: &mut impl Write) -> Result<
     let shape = args.sizes.shape()?;
     check_memory(shape, check::bytes(shape), true, &Device::cpu())?;
     let (orders, entries) = (args.orders(), args.entries(shape)?);
+    entries.iter().try_for_each(|entry| check::must_take(entry, args.scales))?;
     if !args.json {
         let [operands, c] = args.types().map(Type::name);
         // With several kernels all operands are row-major.

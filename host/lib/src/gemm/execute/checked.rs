@@ -45,13 +45,13 @@ use crate::{
 };
 
 /// Selects the named kernel for dense matrices as an H200 would, with all the workspace that it
-/// needs. `by_columns`: A, and B, are stored column by column.
+/// needs. `by_columns`: A, and B, are stored column by column. `scales`: their kind.
 fn choose(
     entry: &'static Entry,
     shape: Shape,
     by_columns: [bool; 2],
     aligned: [bool; 3],
-    scales: ScalePlan,
+    scales: u32,
 ) -> Result<(Request, Kernel, Choice)> {
     let (m, n, k) = (shape.m(), shape.n(), shape.k());
     let a = if by_columns[0] { [1, m] } else { [k, 1] };
@@ -62,8 +62,7 @@ fn choose(
         Scheme::Bf16x6 => Compute::Fp32Bf16x6,
         Scheme::Native | Scheme::Tf32 => Compute::Tf32,
     };
-    let (workspace_limit, scales) = (u64::MAX, scales.kind);
-    let request = Request { aligned, workspace_limit, compute, scales, ..request };
+    let request = Request { aligned, workspace_limit: u64::MAX, compute, scales, ..request };
     let Some(product) = &entry.product else {
         return Err(Error::argument("kernel", entry.name(), "must compute a product"));
     };
@@ -72,8 +71,13 @@ fn choose(
 }
 
 /// Bytes of workspace of a product of 16-byte aligned matrices. 0 if the kernel cannot compute it.
-pub fn workspace_bytes(entry: &'static Entry, shape: Shape, by_columns: [bool; 2]) -> u64 {
-    let chosen = choose(entry, shape, by_columns, [true; 3], ScalePlan::default());
+pub fn workspace_bytes(
+    entry: &'static Entry,
+    shape: Shape,
+    by_columns: [bool; 2],
+    scales: Option<Scales>,
+) -> u64 {
+    let chosen = choose(entry, shape, by_columns, [true; 3], ScalePlan::of(scales).kind);
     chosen.map_or(0, |(.., choice)| choice.workspace_bytes)
 }
 
@@ -105,7 +109,7 @@ pub fn multiply<'o, T: Scalar<O>, O: Output>(
     let aligned = [a, b].map(|operand| is_aligned(operand, 1, 0));
     let aligned = [aligned[0], aligned[1], is_aligned(c.as_view(), 1, 0)];
     let scaled = ScalePlan::of(scales);
-    let (request, kernel, choice) = choose(entry, shape, by_columns, aligned, scaled)?;
+    let (request, kernel, choice) = choose(entry, shape, by_columns, aligned, scaled.kind)?;
     if let Some(scales) = scales {
         check_scales(&Gemm::<T, O>::of_types().scales(scales), &request)?;
     }
