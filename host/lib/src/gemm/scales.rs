@@ -70,10 +70,12 @@ impl<'a> Scales<'a> {
         };
         let cols = cols.start / each..cols.end.div_ceil(each);
         (of_a.size.0, of_b.size.1) = (rows.len(), cols.len());
-        let starts = [rows.start * of_a.strides[0], cols.start * of_b.strides[1]];
-        for (of, start) in [of_a, of_b].into_iter().zip(starts) {
+        for (side, (of, first)) in [(of_a, rows.start), (of_b, cols.start)].into_iter().enumerate()
+        {
             let len = extent(of.size.0, of.size.1, of.strides)?;
-            of.elements = of.elements.view(if len == 0 { 0 } else { start }, len)?;
+            // Without elements strides may be anything.
+            let start = if len == 0 { 0 } else { first.saturating_mul(of.strides[side]) };
+            of.elements = of.elements.view(start, len)?;
         }
         Ok(part)
     }
@@ -120,8 +122,11 @@ impl ScalePlan {
             Some(Scales::Blocks { .. }) => BLOCKS,
         };
         let both = scales.map(Scales::both);
-        let strides = both.map_or([[0; 2]; 2], |both| both.map(|of| of.strides));
-        let step = |of: Batch<f32>| if of.count > 1 { of.step } else { 0 };
+        // Without elements strides and steps may be anything.
+        let is_there = |of: &Batch<f32>| !of.elements.is_empty();
+        let strides = |of: Batch<f32>| if is_there(&of) { of.strides } else { [0; 2] };
+        let strides = both.map_or([[0; 2]; 2], |both| both.map(strides));
+        let step = |of: Batch<f32>| if is_there(&of) && of.count > 1 { of.step } else { 0 };
         ScalePlan { kind, strides, steps: both.map_or([0; 2], |both| both.map(step)) }
     }
 
@@ -152,4 +157,27 @@ impl ScalePlan {
 /// The elements of both.
 pub(super) fn elements(scales: Option<Scales>) -> Option<[BufferView<f32>; 2]> {
     scales.map(|scales| scales.both().map(|of| of.elements))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{BatchMut, Device, E4m3, Gemm};
+
+    #[test]
+    fn scales_without_elements_may_have_any_strides() {
+        let device = Device::cpu();
+        let (none, no_scale) = (device.zeros::<E4m3>(0).unwrap(), device.zeros::<f32>(0).unwrap());
+        let max = usize::MAX;
+        let of = |size| Batch::new(no_scale.all(), size, [max; 2], 2, max).unwrap();
+        let scales = Scales::Blocks { a: of((300, 0)), b: of((0, 2)) };
+        let part = scales.part(&[7..200, 128..256]).unwrap().both();
+        assert_eq!(part.map(|of| of.size), [(193, 0), (0, 1)]);
+        let [a, b] = [(300, 0), (0, 256)].map(|size| Batch::new(none.all(), size, [1; 2], 2, 0));
+        let mut c = device.upload(&[f32::NAN; 2 * 300 * 256]).unwrap();
+        let to = BatchMut::new(c.all_mut(), (300, 256), [256, 1], 2, 300 * 256).unwrap();
+        let gemm = Gemm::<E4m3, f32>::of_types().scales(scales);
+        gemm.launch_batch(&device.stream().unwrap(), a.unwrap(), b.unwrap(), to).unwrap();
+        assert!(c.to_vec().unwrap().iter().all(|&value| value == 0.0));
+    }
 }
