@@ -1,5 +1,6 @@
-/* Products of 8-bit numbers on NVIDIA GPUs of Hopper, or on the CPU. Each function returns a status; gpu_gemm_last_error
- * has the words. docs/guide/interchange.md has a page about it. */
+/* Products of 8-bit numbers on NVIDIA GPUs from compute capability 8.0 on, or on the CPU; with scales on Hopper or the
+ * CPU. Each function returns a status, and gpu_gemm_last_error has the words. docs/guide/interchange.md is about it.
+ * No cudaDeviceReset while the program uses this library. */
 #ifndef GPU_GEMM_H
 #define GPU_GEMM_H
 
@@ -41,7 +42,7 @@ typedef struct {
     size_t between_cols;
 } gpu_gemm_in;
 
-/* One that is written. No two elements are one. */
+/* One that is written. Elements must not share memory. */
 typedef struct {
     void *first;
     size_t between_rows;
@@ -56,17 +57,22 @@ typedef struct gpu_gemm_queue gpu_gemm_queue;
  * closed. A queue of the default stream is for one thread. */
 int gpu_gemm_open(int device, void *stream, gpu_gemm_queue **queue);
 
-/* After the work that was launched. NULL is no error. */
+/* Closes a queue. Work launched before still ends, and its memories must exist until then. NULL is no error. */
 void gpu_gemm_close(gpu_gemm_queue *queue);
 
 /* C = alpha (A * scales) (B * scales) + beta C, where C is m x n and A m x k. A and B are of type_ab: i8, e4m3 or e5m2,
- * and contiguous along one side if there are scales. C is of type_c: f32, bf16 or f16. Scales are f32. NULL: none of
- * both. Queues the work of a GPU and returns; the memories exist until it has ended, and nobody else writes them. */
+ * and contiguous along one side if there are scales. C is of type_c: f32, bf16 or f16. With i8, k is at most 131,071.
+ * Scales are f32: not read with GPU_GEMM_NO_SCALES; otherwise neither is NULL. With GPU_GEMM_BLOCKS the rows of C are
+ * contiguous.
+ *
+ * Queues the work of a GPU and returns. Until it has ended, all memories exist, nobody else writes A, B and the scales,
+ * and nobody reads or writes C. From its first element to its last, gaps too, each matrix is readable and initialised
+ * memory. C overlaps neither A, B nor the scales. */
 int gpu_gemm_scaled(gpu_gemm_queue *queue, size_t m, size_t n, size_t k, int type_ab, int type_c, float alpha,
                     const gpu_gemm_in *a, const gpu_gemm_in *b, int scales, const gpu_gemm_in *scales_a,
                     const gpu_gemm_in *scales_b, float beta, const gpu_gemm_out *c);
 
-/* C = alpha A B + beta C of int8_t with a C of int32_t, modulo 2^32. As above. */
+/* C = alpha A B + beta C of int8_t with a C of int32_t, modulo 2^32. The queue and the memories are as above. */
 int gpu_gemm_int8(gpu_gemm_queue *queue, size_t m, size_t n, size_t k, int32_t alpha, const gpu_gemm_in *a,
                   const gpu_gemm_in *b, int32_t beta, const gpu_gemm_out *c);
 
