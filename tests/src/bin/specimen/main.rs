@@ -194,9 +194,11 @@ fn short(message: &str) -> String {
 
 /// The first sentence of a kernel's documentation.
 fn about(name: &str) -> String {
-    let function = format!("\npub fn {name}(");
-    let before = SOURCES.iter().find_map(|(_, source)| source.split_once(&function));
-    let lines = before.map_or("", |(before, _)| before).lines().rev();
+    // A function, or a row of a macro that writes functions.
+    let starts = [format!("\npub fn {name}("), format!("\n    {name}: ")];
+    let before = |start| SOURCES.iter().find_map(|(_, source)| source.split_once(start));
+    let before = starts.iter().find_map(before);
+    let lines = before.map_or("", |(before, _)| before).lines().rev().map(str::trim);
     let lines = lines.skip_while(|line| !line.starts_with("///"));
     let mut lines: Vec<_> = lines.map_while(|line| line.strip_prefix("/// ")).collect();
     lines.reverse();
@@ -216,6 +218,7 @@ mod tests {
             assert!(about.len() > 10 && !about.ends_with('.'), "{name}: {about:?}");
         }
         assert_eq!(about("shared_not_as_declared"), "Uses less shared memory than it declares");
+        assert_eq!(about("not_locked"), "Does not take the lock");
         assert!(list().contains("two_writers\twrite-after-write\n"), "{}", list());
         assert!(list().contains("warp_sum\tclean\n") && !list().contains("shared_not"));
     }
