@@ -79,8 +79,12 @@ pub(crate) fn check(
     }
     // A specialisation's name is its kernel's, and the constants after two underscores.
     let kernel_of = |usage: &Usage| usage.kernel.split("__").next().unwrap_or_default().to_owned();
-    let recorded = usages.iter().map(kernel_of).collect::<BTreeSet<_>>();
-    unchanged.retain(|kernel| recorded.contains(kernel));
+    let oldest = resources::usages(resources, ptx.target());
+    unchanged.retain(|kernel| {
+        let [recorded, all] = [&usages, &oldest]
+            .map(|rows| rows.iter().filter(|usage| kernel_of(usage) == *kernel).count());
+        recorded > 0 && recorded == all
+    });
     usages.retain(|usage| unchanged.contains(&kernel_of(usage)));
     let changed = ptx.without(|kernel| unchanged.contains(kernel))?;
     let kernels = changed.module().kernels().count();
@@ -110,7 +114,7 @@ pub(crate) fn check(
 
 /// The file's first lines. Rows below others are of another assembler, or of other GPUs.
 fn head(release: &str) -> String {
-    let gpus = GPUS.map(|gpu| gpu.cpu()).join(" ");
+    let gpus = GPUS.map(|gpu| format!("{} (PTX {})", gpu.cpu(), gpu.ptx_version())).join(", ");
     format!(
         "{}{release}\n\
          # The kernels of each file assemble, without spills and stacks, for {gpus}.\n\
@@ -145,7 +149,8 @@ mod tests {
         let ptx = Ptx::finish(RAW, Target::SM_80, "").unwrap();
         let found = |table: &str, resources: &str| {
             let found = check(&ptxas, &ptx, [table, resources], &root).unwrap();
-            (found.kernels, found.wrong, found.table, resources::table("13.0", &[found.recorded]))
+            let usages = [(ptx.target(), found.recorded.1.clone()), found.recorded];
+            (found.kernels, found.wrong, found.table, resources::table("13.0", &usages))
         };
         let (kernels, wrong, table, resources) = found("", "");
         // Its two specialisations, on each GPU.
@@ -157,11 +162,13 @@ mod tests {
             let again = found(&table, &resources);
             assert_eq!(again, (0, Vec::new(), table.clone(), resources.clone()));
         }
-        // Another text, other GPUs, another assembler, registers that are not there.
-        let others = ["k\t", "sm_121", "ptxas 13"].map(|of| table.replace(of, &format!("{of}0")));
-        for (table, resources) in
-            others.iter().map(|other| (other, &*resources)).chain([(&table, "")])
-        {
+        // Another text, other GPUs, another PTX version, another assembler; no registers, and those
+        // of one specialisation alone.
+        let others = ["k\t", "sm_121", "PTX 7", "ptxas 13"];
+        let others = others.map(|of| table.replace(of, &format!("{of}0")));
+        let fewer = resources.replace("sm_89\tk__a_1", "sm_86\tk__a_1");
+        let registers = ["", &fewer].map(|resources| (&table, resources));
+        for (table, resources) in others.iter().map(|other| (other, &*resources)).chain(registers) {
             assert_eq!(found(table, resources).0, 1, "{table}");
         }
         fs::remove_dir_all(root).unwrap();
