@@ -126,9 +126,13 @@ fn all_kernels_or_a_sample() {
 fn occupancy_on_a_gpu_by_name_or_at_hand() {
     let fit =
         |text: &str| text.lines().find(|line| line.starts_with("fits on")).unwrap().to_owned();
-    for (name, expected) in
-        [("sm_80", "sm_80"), ("A100", "sm_80"), ("h200", "sm_90"), ("rtx4090", "sm_89")]
-    {
+    for (name, expected) in [
+        ("sm_80", "sm_80"),
+        ("A100", "sm_80"),
+        ("h200", "sm_90"),
+        ("sm_90", "sm_90"),
+        ("rtx4090", "sm_89"),
+    ] {
         let (code, stdout, _) = profile(&["--kernel", "tiled32", "--on", name]);
         assert_eq!((code, fit(&stdout)), (0, format!("fits on   {expected}")), "{stdout}");
     }
@@ -179,6 +183,7 @@ fn usage_errors_name_the_argument_its_value_and_the_limit() {
         ("--every", "-1", "1 to 4294967295"),
         ("--every", "4294967296", "1 to 4294967295"),
         ("--on", "v100", "sm_120, rtx3060, "),
+        ("--on", "v100", ", or cuda, or cuda:N"),
         ("--on", "cpu", "must be one of sm_90, sm_90a, gh200, sm_80"),
         ("--seed", "x", "0 to 18446744073709551615"),
     ] {

@@ -7,8 +7,10 @@ mod folder;
 
 use std::fs;
 
+use host::gpu::registry::KERNELS;
+
 use self::{
-    common::{fails, finish, host},
+    common::{fails, finish, host, succeeds},
     folder::Folder,
 };
 
@@ -35,15 +37,33 @@ fn a_report_of_the_cpu_in_little_time() {
     assert!(gemm[4] != "0" && gemm[5] == "0", "{gemm:?}");
     let [err, over] = [&gemm[6], &gemm[7]].map(|cell| cell.parse::<f64>().unwrap());
     assert!(err > 0.0 && err < 1e-6 && over > 0.0 && over < 1.0, "{gemm:?}");
-    // A size is timed, and others are named.
+    // A size is timed.
     has("## Times: f32");
     let timed = row("| 32x32x32 | gemm_f32_");
     assert!(timed[3].ends_with('s') && timed[4].contains("FLOP/s"), "{timed:?}");
-    has("## Left out");
-    has(" of 46 kernels, for want of time");
-    has("- times of ");
     let table = fs::read_to_string(folder.path("new/report/results.csv")).unwrap();
     assert!(table.starts_with("device,") && table.lines().count() > 1, "{table}");
+}
+
+#[test]
+fn what_there_is_no_time_for_is_named() {
+    let folder = Folder::new();
+    // Less than it takes to begin.
+    let args = ["report", &folder.text("new"), "--device", "cpu", "--seconds", "0.001"];
+    let stdout = succeeds(host(&args));
+    assert!(stdout.contains(" 0 products verified, 0 wrong, 0 sizes timed, "), "{stdout}");
+    let report = fs::read_to_string(folder.path("new/report.md")).unwrap();
+    let kernels = report.lines().filter_map(|line| {
+        let of = line.strip_prefix("- verification of ")?;
+        let (_, of) = of.strip_suffix(" kernels, for want of time")?.rsplit_once(": ")?;
+        let (without, all) = of.split_once(" of ")?;
+        assert_eq!(without, all, "{line}");
+        all.parse::<usize>().ok()
+    });
+    let products = KERNELS.iter().filter_map(|entry| entry.product.as_ref());
+    let products = products.filter(|product| !product.is_lesson());
+    assert_eq!(kernels.sum::<usize>(), products.count(), "{report}");
+    assert!(report.contains("\n- times of f32, for want of time: 32x32x32, "), "{report}");
 }
 
 #[test]

@@ -43,7 +43,7 @@ pub fn finish(mut command: Command) -> (i32, String, String) {
 pub fn succeeds(command: Command) -> String {
     let run = format!("{command:?}");
     let (code, stdout, stderr) = finish(command);
-    assert_eq!(code, 0, "{run}: {stderr}");
+    assert_eq!(code, 0, "{run}: {stdout}{stderr}");
     stdout
 }
 

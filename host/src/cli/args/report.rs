@@ -17,7 +17,8 @@ pub(crate) struct Report {
     #[arg(value_parser = devices(), hide_possible_values = true)]
     pub(crate) device: DeviceChoice,
 
-    /// Seconds that it may take. What is left out for want of time is named
+    /// Seconds after which nothing more is begun; the last step may exceed them. What is left out
+    /// is named
     #[arg(long, default_value_t = 600.0, value_parser = seconds, allow_negative_numbers = true)]
     pub(crate) seconds: f64,
 
