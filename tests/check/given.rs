@@ -203,9 +203,9 @@ impl<T: Number, O: Number> Given<T, O> {
         let c = &mut memory[start..][..self.c.len()];
         c.copy_from_slice(&self.c);
         // Padding between rows of an operand is not read.
-        let GemmParams { n, k, .. } = self.problem;
-        let is_whole = [n, k].iter().all(|size| size.is_multiple_of(16 / size_of::<T>() as u32));
-        options.complete = is_whole && case.1.variant.access.classes() == 1;
+        let is_whole = |of: &Operand<T>| of.pitch == of.extents[2];
+        options.complete =
+            [&self.a, &self.b].into_iter().all(is_whole) && case.1.variant.access.classes() == 1;
         let config = self.config(case, work);
         let report = self.launch(case, c, |arguments| {
             // SAFETY: as `launch` says.
