@@ -55,13 +55,19 @@ impl Budget {
     }
 }
 
+/// The smallest first. For all types at once, since sorting is compiled for each closure.
+fn by_work(cases: &mut [Case]) {
+    cases.sort_by(|a, b| a.product.flop().total_cmp(&b.product.flop()));
+}
+
 /// Measures, and prints each size when it is done. With a budget, sizes may be left out.
 pub(super) fn measure<T: Compared<O>, O: Value>(
     args: &Bench,
     steps: Steps,
-    out: &mut impl Write,
+    mut out: &mut dyn Write,
     mut budget: Option<&mut Budget>,
 ) -> Result<Measured, Failure> {
+    let out = &mut out;
     let begin = Instant::now();
     // Kernels of other types are refused here. Whether a kernel can compute a product is checked at
     // that product.
@@ -79,7 +85,7 @@ pub(super) fn measure<T: Compared<O>, O: Value>(
     match &mut budget {
         None => cases.iter().try_for_each(fits)?,
         Some(budget) => {
-            cases.sort_by(|a, b| a.product.flop().total_cmp(&b.product.flop()));
+            by_work(&mut cases);
             cases.retain(|case| {
                 let fits = fits(case).map_err(|failure| format!("{}: {failure}", case.name()));
                 fits.map_err(|why| budget.large.push(why)).is_ok()
