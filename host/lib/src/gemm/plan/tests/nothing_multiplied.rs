@@ -5,8 +5,8 @@ use gpu::registry::Type;
 use simt::{Bf16, F16};
 
 use crate::{
-    Activation, Batch, BatchMut, Bias, Compute, Device, Gemm, Layout, Matrix, Shape,
-    gemm::{Output, Request, Scalar, Target, execute},
+    Activation, Batch, BatchMut, Bias, Compute, Device, E4m3, Gemm, Layout, Matrix, Shape,
+    gemm::{Output, Request, Scalar, Scales, Target, execute},
 };
 
 /// An element as an f32.
@@ -145,4 +145,21 @@ fn every_type_of_c_has_a_kernel_that_scales_it() {
     assert!(launched::<Bf16, f32>() > 1000);
     assert!(launched::<F16, F16>() > 1000);
     assert!(launched::<F16, f32>() > 1000);
+}
+
+#[test]
+fn scales_without_elements_may_have_any_strides() {
+    let device = Device::cpu();
+    let (none, no_scale) = (device.zeros::<E4m3>(0).unwrap(), device.zeros::<f32>(0).unwrap());
+    let max = usize::MAX;
+    let of = |size| Batch::new(no_scale.all(), size, [max; 2], 2, max).unwrap();
+    let scales = Scales::Blocks { a: of((300, 0)), b: of((0, 2)) };
+    let part = scales.part(&[7..200, 128..256]).unwrap().both();
+    assert_eq!(part.map(|of| of.size), [(193, 0), (0, 1)]);
+    let [a, b] = [(300, 0), (0, 256)].map(|size| Batch::new(none.all(), size, [1; 2], 2, 0));
+    let mut c = device.upload(&[f32::NAN; 2 * 300 * 256]).unwrap();
+    let to = BatchMut::new(c.all_mut(), (300, 256), [256, 1], 2, 300 * 256).unwrap();
+    let gemm = Gemm::<E4m3, f32>::of_types().scales(scales);
+    gemm.launch_batch(&device.stream().unwrap(), a.unwrap(), b.unwrap(), to).unwrap();
+    assert!(c.to_vec().unwrap().iter().all(|&value| value == 0.0));
 }
