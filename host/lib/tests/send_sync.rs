@@ -38,8 +38,8 @@ fn every_public_type() {
         interchange::dlpack::DLDataType; interchange::dlpack::DLDevice; interchange::dlpack::DLManagedTensor;
         interchange::dlpack::DLManagedTensorVersioned; interchange::dlpack::DLPackVersion;
         interchange::dlpack::DLTensor; interchange::dlpack::Managed;
-        gemm::Algorithm; gemm::Candidate; gemm::Choice; gemm::Ineligible; gemm::Invariant; gemm::Kernel; gemm::Launch; gemm::Plan; gemm::PreparedSharded<'static, f32>; gemm::Reason;
-        gemm::Request; gemm::Role; gemm::Scales<'static>; gemm::ShardedPlan; gemm::Target; gemm::Times;
+        gemm::Algorithm; gemm::Candidate; gemm::Card; gemm::Choice; gemm::Ineligible; gemm::Invariant; gemm::Kernel; gemm::Launch; gemm::Plan; gemm::PreparedSharded<'static, f32>; gemm::Reason;
+        gemm::Request; gemm::Role; gemm::Scales<'static>; gemm::ShardedPlan; gemm::Target; gemm::Times; gemm::Unit;
         npy::Header; npy::Meaning; npy::Reader; npy::Vector; npy::Writer;
         product::Launch; ptx::Ptx; ptx::Resources; testing::Counts;
     };
