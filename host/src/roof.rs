@@ -85,7 +85,8 @@ mod tests {
         assert!((h200.fp32_gflops - 66_908.16).abs() < 1e-6, "{h200:?}");
         assert_eq!(h200.gflops_at(0.25), h200.fp32_gflops);
         let ada = Roof::of_clocks((8, 9), 60, 2_040_000, None).unwrap();
-        assert_eq!((ada.fp32_gflops, ada.half_gflops), (31_334.4, None));
+        assert!((ada.fp32_gflops - 31_334.4).abs() < 1e-6, "{ada:?}");
+        assert_eq!(ada.half_gflops, None);
         for unknown in [(7, 5), (11, 0), (13, 0)] {
             assert_eq!(Roof::of_clocks(unknown, 40, 1_500_000, None), None);
         }

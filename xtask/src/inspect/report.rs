@@ -346,9 +346,9 @@ $LOOP:
 
     #[test]
     fn an_occupancy_that_cannot_be_known_says_why() {
-        let options = Options { target: Target::new("sm_86", (7, 1)), ..Options::default() };
+        let options = Options { target: Target::new("sm_88", (7, 1)), ..Options::default() };
         let text = with_report(&options, all_tools(), |report| report.text());
-        assert!(text.contains("occupancy  not known of sm_86"), "{text}");
+        assert!(text.contains("occupancy  not known of sm_88"), "{text}");
     }
 
     #[test]
