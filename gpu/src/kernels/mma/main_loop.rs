@@ -19,7 +19,8 @@ pub const fn stage_len<T: MmaElement>(rows: usize, cols: usize, depth: usize, an
     operand::tile_len::<T>(rows + cols, depth) + if any && T::MAY_BE_MISALIGNED { ends } else { 0 }
 }
 
-/// Computes a tile of `ROWS x COLS` elements of C. A warp computes `16 M x 16 N` of them.
+/// Computes a tile of `ROWS x COLS` elements of C. A warp computes `16 M x 16 N` of them. Rows may
+/// start anywhere.
 #[cfg_attr(target_arch = "nvptx64", inline(always))]
 #[track_caller]
 pub fn multiply<
@@ -31,7 +32,6 @@ pub fn multiply<
     const N: usize,
     const STAGES: usize,
     const BLOCK_K: usize,
-    const UNALIGNED: bool,
     const THREADS: usize,
 >(
     problem: &GemmParams,
@@ -45,7 +45,7 @@ pub fn multiply<
         // The part of a warp starts with a panel.
         assert!(M.is_multiple_of(2) && N.is_multiple_of(2) && PANEL == 2 * SIDE);
         assert!(STAGES >= 2 && STAGES <= 4);
-        let stage_len = stage_len::<T>(ROWS, COLS, BLOCK_K, UNALIGNED);
+        let stage_len = stage_len::<T>(ROWS, COLS, BLOCK_K, true);
         // In shared memory groups of elements are swizzled by their number.
         assert!(
             stage_len.is_multiple_of(64)
@@ -65,7 +65,7 @@ pub fn multiply<
         Operand::new(Which::A, a, problem, first.0, k_major[0], false),
         Operand::new(Which::B, b, problem, first.1, k_major[1], false),
     );
-    let stages = Stages::<T, ROWS, COLS, STAGES, BLOCK_K, UNALIGNED, THREADS>::start(operands);
+    let stages = Stages::<T, ROWS, COLS, STAGES, BLOCK_K, true, THREADS>::start(operands);
     stages.accumulate::<M, N>(problem.k, of_warp, &mut sums);
     store::<C, M, N>(problem, (c, bias), &sums, warp, (first, of_warp));
 }

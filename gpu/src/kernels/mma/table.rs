@@ -23,7 +23,7 @@ macro_rules! entry {
     };
     (
         @ $name:ident [$($($constants:tt)+)?] $t:ident -> $c:ident, $rows:tt x $cols:tt, $m:tt x $n:tt a warp,
-        $stages:tt stages of $depth:tt, rows $where:ident
+        $stages:tt stages of $depth:tt, rows anywhere
     ) => {
         #[cfg(not(target_feature = "sm_90a"))]
         #[doc = concat!(
@@ -31,13 +31,13 @@ macro_rules! entry {
         )]
         #[kernel(
             block = (threads([$rows, $cols], [$m, $n])),
-            dynamic_shared = $stages * main_loop::stage_len::<$t>($rows, $cols, $depth, rows!($where)) * size_of::<$t>(),
+            dynamic_shared = $stages * main_loop::stage_len::<$t>($rows, $cols, $depth, true) * size_of::<$t>(),
             barriers = 3,
             min_blocks = 2,
             constants(a_mn_major = 0 | 1, b_mn_major = 1 | 0 $(, $($constants)+)?),
         )]
         pub fn $name(problem: GemmParams, a: In<$t>, b: In<$t>, mut c: Out<$c>, bias: In<$c>) {
-            main_loop::multiply::<_, _, $rows, $cols, $m, $n, $stages, $depth, { rows!($where) }, { threads([$rows, $cols], [$m, $n]) }>(
+            main_loop::multiply::<_, _, $rows, $cols, $m, $n, $stages, $depth, { threads([$rows, $cols], [$m, $n]) }>(
                 &problem,
                 (&a, &b),
                 (&mut c, &bias),
@@ -112,7 +112,7 @@ macro_rules! entry_f64 {
         #[doc = concat!("A, B and C of [`f64`]; tiles of ", $rows, " x ", $cols, " elements.")]
         #[kernel(
             block = (threads([$rows, $cols], [$m, $n])),
-            dynamic_shared = $stages * main_loop::stage_len::<f64>($rows, $cols, $depth, rows!(anywhere)) * size_of::<f64>(),
+            dynamic_shared = $stages * main_loop::stage_len::<f64>($rows, $cols, $depth, true) * size_of::<f64>(),
             barriers = 7,
             min_blocks = $blocks,
             $($arch)*
@@ -172,16 +172,6 @@ macro_rules! boxes_f64 {
     };
     (row $rows:tt x $cols:tt, $m:tt x 2 a warp, $slabs:tt slabs, $blocks:tt an SM) => {
         crate::registry::Row::mma::<f64, f64>([$rows, $cols, $slabs * by_tma::DEPTH as u32]).by_tma()
-    };
-}
-
-/// Whether rows may be unaligned. Otherwise unaligned rows are slow.
-macro_rules! rows {
-    (anywhere) => {
-        true
-    };
-    (at_pieces) => {
-        false
     };
 }
 
