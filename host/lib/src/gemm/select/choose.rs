@@ -21,11 +21,12 @@ use crate::{
 fn candidate(kernel: Kernel, request: &Request, target: &Target) -> Candidate {
     let fit = evaluate(kernel, request, target);
     let known = fit.as_ref().ok();
+    let times = known.and_then(|fit| fit.predicted(target));
     Candidate {
         entry: kernel.entry,
         ineligible: fit.err(),
-        predicted_us: known.and_then(Fit::predicted_us),
-        times: known.and_then(|fit| fit.times),
+        predicted_us: times.map(|times| times.us()),
+        times,
         workspace_bytes: known.map_or(0, |fit| fit.workspace_bytes),
         split_k: known.map_or(1, |fit| fit.split_k),
         partials: 1,
@@ -72,10 +73,11 @@ pub fn choose<T: Scalar>(request: &Request, target: &Target, name: Option<&str>)
 pub fn predict(entry: &'static Entry, request: &Request) -> Option<Times> {
     let kernel = Kernel { entry, product: entry.product.as_ref()? };
     let (request, target) = (request.as_launched(), Target::H200);
-    match request.partials {
-        Some(2..) => partials::of_kernel(kernel, &request, &target)?.times,
-        _ => evaluate(kernel, &request, &target).ok()?.times,
-    }
+    let fit = match request.partials {
+        Some(2..) => partials::of_kernel(kernel, &request, &target)?,
+        _ => evaluate(kernel, &request, &target).ok()?,
+    };
+    fit.predicted(&target)
 }
 
 /// As [`choose`], for any type of C.
@@ -118,7 +120,7 @@ pub(in crate::gemm) fn choose_kernel<T: Scalar<O>, O: Output>(
                 no_partials(&format!("{} does not compute", kernel.entry.name()), request)
             })?,
         };
-        return Ok((kernel, fit.choice(Reason::Named)));
+        return Ok((kernel, fit.choice(Reason::Named, target)));
     }
     // One pass without an allocation: a thread comes here for each request that it does not
     // remember.
@@ -143,14 +145,15 @@ pub(in crate::gemm) fn choose_kernel<T: Scalar<O>, O: Output>(
     let Some(fit) = best else {
         return Err(if whole { none() } else { no_partials("no kernel computes", request) });
     };
-    let next = next.and_then(|next| Some((next.kernel, next.predicted_us()?)));
-    let reason = match (fit.predicted_us(), next) {
+    let us = |fit: &Fit| fit.predicted(target).map(|times| times.us());
+    let next = next.and_then(|next| Some((next.kernel, us(&next)?)));
+    let reason = match (us(&fit), next) {
         (Some(predicted_us), Some((next, next_us))) => {
             Reason::Fastest { predicted_us, next: next.entry.name(), next_us }
         }
         _ => Reason::Only,
     };
-    Ok((fit.kernel, fit.choice(reason)))
+    Ok((fit.kernel, fit.choice(reason, target)))
 }
 
 /// Which of both a request allows.
@@ -210,7 +213,7 @@ pub(in crate::gemm) fn choice_of(
     request: &Request,
     target: &Target,
 ) -> Result<Choice> {
-    fit_of(kernel, request, target).map(|fit| fit.choice(Reason::Named))
+    fit_of(kernel, request, target).map(|fit| fit.choice(Reason::Named, target))
 }
 
 #[cfg(test)]

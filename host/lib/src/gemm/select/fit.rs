@@ -37,9 +37,6 @@ pub(super) struct Fit {
     /// The predicted time on the target. `None` where the kernel was not measured, or where another
     /// one is always better.
     pub(super) times: Option<Times>,
-    /// The microseconds by which it is selected: of `times`, but on a Hopper GPU with a slower
-    /// memory than an H200's without what that needs.
-    selected_by_us: Option<f64>,
 }
 
 /// How a kernel computes a product on a device, and in what time.
@@ -52,7 +49,7 @@ pub(super) fn evaluate(
     target: &Target,
 ) -> Result<Fit, Ineligible> {
     let fit = untimed(kernel, request, target)?;
-    Ok(fit.timed(fit.times_on(target), target))
+    Ok(Fit { times: fit.times_on(target), ..fit })
 }
 
 /// How a kernel computes a product on a device.
@@ -79,7 +76,6 @@ pub(super) fn untimed(
         partials: 1,
         workspace_bytes,
         times: None,
-        selected_by_us: None,
     };
     Ok(match kernel.entry.on_gpu {
         Some(speed) => of_request.fastest(&speed, request),
@@ -117,17 +113,16 @@ impl Fit {
         Work::new(self.kernel.product, &self.given, self.layouts.as_ref(), speed)
     }
 
-    /// With this time on a device, and no less than its memory needs for A, B and C.
-    pub(super) fn timed(self, times: Option<Times>, target: &Target) -> Fit {
-        let least_us = match target.cuda {
-            true => {
-                let bytes = bytes(self.kernel.product, &self.given).iter().sum::<f64>();
-                1e-3 * bytes / f64::from(target.gb_per_s.max(1))
-            }
-            false => 0.0,
-        };
-        let selected_by_us = times.map(|times| times.us());
-        Fit { times: times.map(|times| times.at_least(least_us)), selected_by_us, ..self }
+    /// The predicted time on the target, for people: no less than its memory needs for A, B and C.
+    /// Kernels are selected without that, which is more only on a Hopper GPU with a slower memory
+    /// than an H200's.
+    pub(super) fn predicted(&self, target: &Target) -> Option<Times> {
+        let times = self.times?;
+        if !target.cuda {
+            return Some(times);
+        }
+        let bytes = bytes(self.kernel.product, &self.given).iter().sum::<f64>();
+        Some(times.at_least(1e-3 * bytes / f64::from(target.gb_per_s.max(1))))
     }
 
     /// The predicted time on a device.
@@ -231,23 +226,18 @@ impl Fit {
 
     /// The microseconds by which it is selected.
     pub(super) fn us(&self) -> Option<f64> {
-        self.selected_by_us
-    }
-
-    /// The predicted time in microseconds.
-    pub(super) fn predicted_us(&self) -> Option<f64> {
         self.times.map(|times| times.us())
     }
 
-    /// The choice of this kernel.
-    pub(super) fn choice(&self, reason: Reason) -> Choice {
+    /// The choice of this kernel on the target.
+    pub(super) fn choice(&self, reason: Reason, target: &Target) -> Choice {
         Choice {
             entry: self.kernel.entry,
             reason,
             workspace_bytes: self.workspace_bytes,
             split_k: self.split_k,
             partials: self.partials,
-            times: self.times,
+            times: self.predicted(target),
             recomputed: None,
             operands: self.operands,
         }

@@ -128,11 +128,11 @@ fn of_count(
     let of_h200 = times(&fit, request, &Target::H200);
     // Of Hopper GPUs the SMs alone count.
     let counts = |of: &Target| (of.cuda, of.capability, of.sms);
-    let on_target = match counts(target) == counts(&Target::H200) {
+    fit.times = match counts(target) == counts(&Target::H200) {
         true => of_h200,
         false => times(&fit, request, target),
     };
-    Some((of_h200, fit.timed(on_target, target)))
+    Some((of_h200, fit))
 }
 
 /// The best partial products by that kernel: the number that is fastest on an H200.

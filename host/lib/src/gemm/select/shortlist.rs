@@ -38,7 +38,8 @@ pub(in crate::gemm) fn shortlist<T: Scalar<O>, O: Output>(
     match timed.is_empty() {
         true => Ok(vec![predicted]),
         false => {
-            Ok(timed.into_iter().map(|(_, fit)| (fit.kernel, fit.choice(Reason::Named))).collect())
+            let choice = |(_, fit): (f64, Fit)| (fit.kernel, fit.choice(Reason::Named, target));
+            Ok(timed.into_iter().map(choice).collect())
         }
     }
 }
