@@ -7,9 +7,6 @@ use gpu_gemm::{Buffer, Device, Layout, MatrixView, Result, Shape, blocks::Source
 
 use crate::operands;
 
-/// Rows, columns or k-steps of a block.
-const BLOCK: usize = 128;
-
 /// What scales are of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ScaleKind {
@@ -67,7 +64,7 @@ impl<V> Scaling<V> {
 /// Of the scales of A and of those of B: rows and columns, and the strides.
 fn places(kind: ScaleKind, shape: Shape) -> [([usize; 2], [usize; 2]); 2] {
     let [m, n, k] = [shape.m(), shape.n(), shape.k()];
-    let [of_k, of_n] = [k, n].map(|size| size.div_ceil(BLOCK));
+    let [of_k, of_n] = [k, n].map(|size| size.div_ceil(Scales::BLOCK));
     match kind {
         ScaleKind::RowsCols => [([m, 1], [1, m]), ([1, n], [n, 1])],
         ScaleKind::Blocks => [([m, of_k], [1, m]), ([of_k, of_n], [1, of_k.next_multiple_of(4)])],
@@ -102,7 +99,7 @@ impl Scaling {
     /// A, or B if `operand` is 1, each element multiplied by its scale.
     pub fn of<'a>(&'a self, operand: usize, source: &'a dyn Source<f64>) -> Scaled<'a> {
         let (_, strides) = places(self.kind, self.shape)[operand];
-        let all = [[[1, usize::MAX], [usize::MAX, 1]], [[1, BLOCK], [BLOCK; 2]]];
+        let all = [[[1, usize::MAX], [usize::MAX, 1]], [[1, Scales::BLOCK], [Scales::BLOCK; 2]]];
         let every = all[self.kind as usize][operand];
         Scaled { source, scales: &self.values[operand], strides, every }
     }

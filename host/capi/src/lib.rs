@@ -3,7 +3,7 @@
 
 use std::{
     cell::RefCell,
-    collections::BTreeMap,
+    collections::{BTreeMap, btree_map::Entry},
     ffi::{CString, c_char, c_int, c_void},
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{Mutex, PoisonError},
@@ -11,12 +11,9 @@ use std::{
 
 use gpu_gemm::{
     Bf16, Buffer, Device, E4m3, E5m2, Error, F16, Gemm, MatrixView, MatrixViewMut, Pod, Result,
-    Stream, Type,
+    Stream, Type, extent,
     gemm::{Output, Scalar, Scales},
 };
-
-/// K-steps, or columns, of a block of scales.
-const BLOCK: usize = 128;
 
 /// The status of a panic. Other errors have the command's exit codes.
 const PANIC: c_int = 1;
@@ -90,11 +87,10 @@ pub unsafe extern "C" fn gpu_gemm_open(
             Err(_) => Device::cpu().stream()?,
             Ok(index) => {
                 let mut gpus = GPUS.lock().unwrap_or_else(PoisonError::into_inner);
-                let gpu = match gpus.get(&index) {
-                    Some(gpu) => gpu.clone(),
-                    None => Device::cuda(index)?,
+                let gpu = match gpus.entry(index) {
+                    Entry::Occupied(gpu) => gpu.into_mut(),
+                    Entry::Vacant(place) => place.insert(Device::cuda(index)?),
                 };
-                gpus.insert(index, gpu.clone());
                 // SAFETY: condition 2.
                 unsafe { gpu.foreign_stream(stream)? }
             }
@@ -145,15 +141,7 @@ fn elements<T: Pod>(
     of: In,
     [rows, cols]: [usize; 2],
 ) -> Result<Buffer<T>> {
-    let last = |size: usize, stride: usize| (size - 1).checked_mul(stride);
-    let len = match rows.min(cols) {
-        0 => Some(0),
-        _ => {
-            (|| last(rows, of.strides[0])?.checked_add(last(cols, of.strides[1])?)?.checked_add(1))(
-            )
-        }
-    };
-    let len = len.ok_or_else(|| {
+    let len = extent(rows, cols, of.strides).map_err(|_| {
         let limit = format!("strides of {rows}x{cols} elements that can be addressed");
         Error::argument(name, format!("{:?}", of.strides), limit)
     })?;
@@ -175,7 +163,7 @@ impl Product<'_> {
         let of_a = elements::<T>(queue, "A", a, [m, k])?;
         let of_b = elements::<T>(queue, "B", b, [k, n])?;
         let mut of_c = elements::<O>(queue, "C", c, [m, n])?;
-        let [of_k, of_n] = [k, n].map(|size| size.div_ceil(BLOCK));
+        let [of_k, of_n] = [k, n].map(|size| size.div_ceil(Scales::BLOCK));
         let scales = scales.map(|(are_blocks, both)| {
             let sizes = if are_blocks { [[m, of_k], [of_k, of_n]] } else { [[m, 1], [1, n]] };
             (are_blocks, both, sizes)

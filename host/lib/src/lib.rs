@@ -165,10 +165,10 @@ pub use graph::{Graph, GraphOperand};
 #[cfg(feature = "npy")]
 pub use input::open_input;
 pub use launch::{Argument, Arguments};
-// For the Python package.
-#[doc(hidden)]
-pub use matrix::check_written;
+// For the Python package, and for the functions of C.
 pub use matrix::{Layout, Matrix, MatrixView, MatrixViewMut, SliceView, SliceViewMut};
+#[doc(hidden)]
+pub use matrix::{check_written, extent};
 #[cfg(feature = "npy")]
 pub use new_file::{NewFile, NewSet, without_unfinished};
 pub use pinned::{Lines, Pinned};

@@ -9,7 +9,7 @@ use gpu_gemm::{
 
 use crate::{
     array::types,
-    shape::{BLOCK, Geometry, Level},
+    shape::{Geometry, Level},
 };
 
 /// The arrays of a product at most, as their arguments have them.
@@ -261,7 +261,7 @@ fn multiply<T: Scalar<O>, O: Output>(
                 let (elements, step) = (both[i].view(start(3 + i)..)?, steps[3 + i]);
                 Batch::new(elements, (rows, cols), of_scales[i], count, step)
             };
-            let [of_k, of_n] = [k, n].map(|size| size.div_ceil(BLOCK));
+            let [of_k, of_n] = [k, n].map(|size| size.div_ceil(Scales::BLOCK));
             gemm = gemm.scales(match are_blocks {
                 false => Scales::RowsCols { a: of(0, m, 1)?, b: of(1, 1, n)? },
                 true => Scales::Blocks { a: of(0, m, of_k)?, b: of(1, of_k, of_n)? },

@@ -1,12 +1,9 @@
 //! The shapes of a product, as `numpy.matmul` has them: vectors, and batches by leading dimensions
 //! that are broadcast.
 
-use gpu_gemm::{Error, Result};
+use gpu_gemm::{Error, Result, gemm::Scales};
 
 use crate::array::{Dims, MOST_DIMS, shown};
-
-/// Rows, columns or k-steps of a block that has a scale.
-pub(crate) const BLOCK: usize = 128;
 
 /// The shapes of A, B and the result.
 #[derive(Clone, Copy, Debug)]
@@ -103,7 +100,7 @@ impl Shapes {
     /// [`Error::Argument`] for other shapes.
     pub(crate) fn are_blocks(&self, scales: [&Dims; 2]) -> Result<bool> {
         let Shapes { m, n, k, .. } = *self;
-        let [of_k, of_n] = [k, n].map(|size| size.div_ceil(BLOCK));
+        let [of_k, of_n] = [k, n].map(|size| size.div_ceil(Scales::BLOCK));
         let (lines, blocks) = ([[m, 1], [1, n]], [[m, of_k], [of_k, of_n]]);
         let matrices = scales.map(|dims| match *dims.sizes() {
             [] => [1, 1],

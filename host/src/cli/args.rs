@@ -292,10 +292,8 @@ pub(crate) struct Run {
 /// A GPU to plan for, by name. It need not be present.
 fn cards() -> impl TypedValueParser<Value = &'static Card> {
     let names = CARDS.iter().map(|card| card.name);
-    PossibleValuesParser::new(names).try_map(|name| {
-        let known = CARDS.iter().find(|card| card.name == name);
-        known.ok_or_else(|| format!("{name} is not known"))
-    })
+    PossibleValuesParser::new(names)
+        .try_map(|name| Card::named(&name).ok_or_else(|| format!("{name} is not known")))
 }
 
 impl Run {

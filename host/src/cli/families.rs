@@ -1,7 +1,7 @@
 //! The families of kernels that a device runs, for each type of product.
 
 use host::{
-    gemm::Target,
+    gemm::{Target, runs_on},
     gpu::registry::{Entry, Family, KERNELS, Scheme, Variant},
 };
 
@@ -24,9 +24,7 @@ pub(super) fn on(target: &Target) -> Vec<Runs> {
         let Some(product) = entry.product.as_ref().filter(|product| !product.is_lesson()) else {
             continue;
         };
-        let is_for_another =
-            needed(entry).is_some_and(|needed| target.cuda && target.capability != needed);
-        if is_for_another || entry.declaration().dynamic_shared > Some(target.shared) {
+        if runs_on(entry, target).is_err() {
             continue;
         }
         let (Variant { family, operands, c, scheme, .. }, flags) =
@@ -44,9 +42,4 @@ pub(super) fn on(target: &Target) -> Vec<Runs> {
         all.push(Runs { family, types, flags, kernels: vec![entry] });
     }
     all
-}
-
-/// The only compute capability that runs the kernel. `None`: any.
-fn needed(entry: &Entry) -> Option<(u32, u32)> {
-    entry.declaration().arch.map(|arch| (arch / 10, arch % 10))
 }

@@ -6,7 +6,7 @@ use simt::LaunchConfig;
 
 use gpu_gemm::{
     Device, Error, Result,
-    gemm::CARDS,
+    gemm::{CARDS, Card},
     ptx::{self, Ptx, Resources},
 };
 
@@ -46,7 +46,7 @@ pub fn gpu_names() -> impl Iterator<Item = &'static str> {
 /// [`Error::Argument`], with all names.
 pub fn gpu(name: &str) -> Result<&'static Gpu> {
     let lower = name.to_lowercase();
-    let card = CARDS.iter().find(|card| card.name == lower);
+    let card = Card::named(&lower);
     let is_it = |gpu: &&Gpu| match card {
         Some(card) => gpu.capability == card.capability,
         None => gpu.names.contains(&&*lower),

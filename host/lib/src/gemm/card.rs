@@ -60,6 +60,11 @@ pub static CARDS: [Card; 11] = [
 ];
 
 impl Card {
+    /// The kind with that name.
+    pub fn named(name: &str) -> Option<&'static Card> {
+        CARDS.iter().find(|card| card.name == name)
+    }
+
     /// An H200, on which most kernels were measured.
     pub const H200: Card = Card {
         is_measured: true,

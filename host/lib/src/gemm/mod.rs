@@ -93,7 +93,7 @@ pub use scalar::{Output, Scalar};
 pub use scales::Scales;
 pub use select::{
     Candidate, Choice, DEFAULT_WORKSPACE_LIMIT, Ineligible, Invariant, Reason, Request,
-    SLICES_WORKSPACE_LIMIT, Times, candidates, choose, predict,
+    SLICES_WORKSPACE_LIMIT, Times, candidates, choose, predict, runs_on,
 };
 pub use sharded::{Algorithm, PreparedSharded, ShardedPlan, ShardedScalar};
 pub use target::{Target, Unit};

@@ -15,9 +15,6 @@ use crate::{
 /// The scales in messages.
 pub(super) const NAMES: [&str; 2] = ["scales of A", "scales of B"];
 
-/// Rows, columns or k-steps of a block.
-pub(super) const BLOCK: usize = 128;
-
 /// What the numbers of A and B are multiplied by. Numbers of 8 bits span few powers of two, so that
 /// the numbers they stand for are divided by scales before they are rounded.
 ///
@@ -44,6 +41,9 @@ pub enum Scales<'a> {
 }
 
 impl<'a> Scales<'a> {
+    /// Rows, columns or k-steps of a block.
+    pub const BLOCK: usize = 128;
+
     /// A's and B's.
     pub(super) fn both(self) -> [Batch<'a, f32>; 2] {
         let (Scales::RowsCols { a, b } | Scales::Blocks { a, b }) = self;
@@ -66,7 +66,7 @@ impl<'a> Scales<'a> {
         let mut part = self;
         let (of_a, of_b, each) = match &mut part {
             Scales::RowsCols { a, b } => (a, b, 1),
-            Scales::Blocks { a, b } => (a, b, BLOCK),
+            Scales::Blocks { a, b } => (a, b, Self::BLOCK),
         };
         let cols = cols.start / each..cols.end.div_ceil(each);
         (of_a.size.0, of_b.size.1) = (rows.len(), cols.len());
@@ -86,7 +86,7 @@ impl<'a> Scales<'a> {
         let sizes = match self {
             Scales::RowsCols { .. } => [(m, 1), (1, n)],
             Scales::Blocks { .. } => {
-                [(m, k.div_ceil(BLOCK)), (k.div_ceil(BLOCK), n.div_ceil(BLOCK))]
+                [(m, k.div_ceil(Self::BLOCK)), (k.div_ceil(Self::BLOCK), n.div_ceil(Self::BLOCK))]
             }
         };
         for ((name, of), (rows, cols)) in NAMES.into_iter().zip(self.both()).zip(sizes) {

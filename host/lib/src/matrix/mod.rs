@@ -4,8 +4,7 @@ mod slice;
 pub(crate) mod view;
 
 pub use slice::{SliceView, SliceViewMut};
-pub(crate) use view::extent;
-pub use view::{MatrixView, MatrixViewMut, check_written};
+pub use view::{MatrixView, MatrixViewMut, check_written, extent};
 
 use crate::{
     buffer::{Buffer, BufferViewMut, Pod},

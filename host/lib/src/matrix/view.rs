@@ -51,7 +51,7 @@ impl<T> Copy for MatrixView<'_, T> {}
 ///
 /// # Errors
 /// [`Error::Argument`] if they cannot be addressed.
-pub(crate) fn extent(rows: usize, cols: usize, strides: [usize; 2]) -> Result<usize> {
+pub fn extent(rows: usize, cols: usize, strides: [usize; 2]) -> Result<usize> {
     if rows == 0 || cols == 0 {
         return Ok(0);
     }

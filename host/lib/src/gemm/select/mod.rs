@@ -44,6 +44,6 @@ pub use self::{
     choose::{candidates, choose, predict},
     order::Invariant,
     request::{DEFAULT_WORKSPACE_LIMIT, Request, SLICES_WORKSPACE_LIMIT},
-    rules::Ineligible,
+    rules::{Ineligible, runs_on},
     times::Times,
 };

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use gpu::registry::Scheme;
+use gpu::registry::{Entry, Scheme};
 
 use super::{
     Request,
@@ -98,6 +98,25 @@ impl fmt::Display for Ineligible {
     }
 }
 
+/// Whether a device runs a kernel, whatever the product.
+///
+/// # Errors
+/// [`Ineligible::Arch`], [`Ineligible::Shared`].
+pub fn runs_on(entry: &Entry, target: &Target) -> Result<(), Ineligible> {
+    let declaration = entry.declaration();
+    // PTX for 9.0a runs on no other GPU.
+    if let Some(arch) =
+        declaration.arch.filter(|arch| target.cuda && target.capability != (arch / 10, arch % 10))
+    {
+        return Err(Ineligible::Arch(arch));
+    }
+    let (needed, limit) = (declaration.dynamic_shared.unwrap_or(0), target.shared);
+    if needed > limit {
+        return Err(Ineligible::Shared { needed, limit });
+    }
+    Ok(())
+}
+
 /// The operands of a product before a kernel, if it needs certain layouts.
 ///
 /// # Errors
@@ -108,17 +127,7 @@ pub(super) fn operands(
     target: &Target,
 ) -> Result<Option<Prepared>, Ineligible> {
     let Kernel { entry, product } = kernel;
-    // PTX for 9.0a runs on no other GPU.
-    let arch = entry.declaration().arch;
-    if let Some(arch) =
-        arch.filter(|arch| target.cuda && target.capability != (arch / 10, arch % 10))
-    {
-        return Err(Ineligible::Arch(arch));
-    }
-    let (needed, limit) = (entry.declaration().dynamic_shared.unwrap_or(0), target.shared);
-    if needed > limit {
-        return Err(Ineligible::Shared { needed, limit });
-    }
+    runs_on(entry, target)?;
     if !entry.takes_scales(request.scales) {
         return Err(Ineligible::Scales);
     }

@@ -5,7 +5,7 @@ use gpu::params::BLOCKS;
 use super::{build::Whole, pieces::UNIT};
 use crate::{
     error::{Error, Result},
-    gemm::scales::BLOCK,
+    gemm::Scales,
 };
 
 /// An operand's name and number, and a side: its rows (0) or its columns (1).
@@ -23,7 +23,7 @@ impl Whole<'_> {
             self.must_begin_at(&cols, 16, &why)?;
         }
         if self.product.scales == BLOCKS {
-            self.must_begin_at(&cols, BLOCK, "with scales of blocks")?;
+            self.must_begin_at(&cols, Scales::BLOCK, "with scales of blocks")?;
         }
         Ok(())
     }
@@ -47,7 +47,7 @@ impl Whole<'_> {
     /// that leaves enough panels, and at least.
     pub(super) fn units(&self, side: usize) -> [usize; 2] {
         let are_blocks = self.product.scales == BLOCKS && side == 1;
-        let least = if are_blocks { BLOCK } else { UNIT };
+        let least = if are_blocks { Scales::BLOCK } else { UNIT };
         let tile = self.kernel.product.tile();
         let swaps = self.choice.operands.swap_ab;
         let size = tile[if swaps { 1 - side } else { side }] as usize;
