@@ -234,14 +234,14 @@ fn build(krate: &Path, toolchain: &Toolchain, offline: bool) -> Result<Vec<Ptx>>
 
 /// The PTX without kernels that an older target has, too. Every newer device can run those, and the
 /// driver compiles them to the same code; unless they multiply by other instructions, which the
-/// older target does not have.
+/// older target does not have, or begin before earlier kernels have ended.
 fn each_once(all: Vec<Ptx>) -> Result<Vec<Ptx>> {
     let mut kept = Vec::<Ptx>::new();
     for ptx in all {
         let is_there = |kernel: &str| {
-            let own = products(&ptx, kernel);
+            let own = particular(&ptx, kernel);
             kept.iter().any(|older| {
-                older.module().function(kernel).is_some() && products(older, kernel) == own
+                older.module().function(kernel).is_some() && particular(older, kernel) == own
             })
         };
         kept.push(if kept.is_empty() { ptx } else { ptx.without(is_there)? });
@@ -249,10 +249,12 @@ fn each_once(all: Vec<Ptx>) -> Result<Vec<Ptx>> {
     Ok(kept)
 }
 
-/// The names of the tensor-core instructions of a kernel.
-fn products<'t>(ptx: &'t Ptx, kernel: &str) -> BTreeSet<&'t str> {
+/// The names of the instructions of a kernel that differ between targets: those of tensor cores,
+/// and those of programmatic dependent launch.
+fn particular<'t>(ptx: &'t Ptx, kernel: &str) -> BTreeSet<&'t str> {
     let text = ptx.module().function(kernel).map(|function| &ptx.text()[function.text.clone()]);
-    text.unwrap_or_default().split_whitespace().filter(|word| word.starts_with("mma.")).collect()
+    let differs = |word: &&str| word.starts_with("mma.") || word.starts_with("griddepcontrol.");
+    text.unwrap_or_default().split_whitespace().filter(differs).collect()
 }
 
 /// The committed files of kernels: paths below the folder, and texts.

@@ -164,8 +164,10 @@ impl Kernel<'_> {
                 target.cpu()
             ));
         }
-        // Its launch lets it start early, so it could read data that is not written yet.
+        // Its launch lets it start early, so it could read data that is not written yet. Before
+        // Hopper none does.
         if declaration.dependent
+            && target.compute_capability() >= Some(90)
             && !self.reached.iter().any(|f| f.instructions().any(waits_for_earlier))
         {
             problems.push(

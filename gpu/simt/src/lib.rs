@@ -104,7 +104,6 @@ mod kernel;
     allow(dead_code)
 )]
 mod operand;
-#[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90a"))]
 mod pace;
 #[cfg(not(target_arch = "nvptx64"))]
 mod params;

@@ -25,7 +25,6 @@ pub mod gemm;
 pub mod mma;
 #[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90a"))]
 pub mod pack;
-#[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90a"))]
 pub mod reduce;
 #[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90a"))]
 pub mod tma;

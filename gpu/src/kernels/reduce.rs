@@ -103,7 +103,7 @@ reduces! {
 }
 
 /// Adds `count` partial products, each dense and row-major, and applies the epilogue of `problem`.
-#[kernel(block = (32, WARPS), shared = WARPS * COLS * size_of::<f32>(), barriers = 2, arch = 90, dependent)]
+#[kernel(block = (32, WARPS), shared = WARPS * COLS * size_of::<f32>(), barriers = 2, dependent)]
 pub fn reduce_f32(
     problem: GemmParams,
     count: u32,
@@ -120,7 +120,6 @@ pub fn reduce_f32(
     block = (32, WARPS),
     shared = WARPS * COLS * size_of::<f32>(),
     barriers = 2,
-    arch = 90,
     dependent,
     constants(half = bf16 | f16)
 )]
@@ -136,7 +135,7 @@ pub fn reduce_half(
 }
 
 /// [`reduce_f32`] for a C and partial products of f64.
-#[kernel(block = (32, WARPS), shared = WARPS * COLS * size_of::<f64>(), barriers = 2, arch = 90, dependent)]
+#[kernel(block = (32, WARPS), shared = WARPS * COLS * size_of::<f64>(), barriers = 2, dependent)]
 pub fn reduce_f64(
     problem: GemmParams,
     count: u32,
@@ -149,7 +148,7 @@ pub fn reduce_f64(
 }
 
 /// [`reduce_f32`] for a C and partial products of i32.
-#[kernel(block = (32, WARPS), shared = WARPS * COLS * size_of::<i32>(), barriers = 2, arch = 90, dependent)]
+#[kernel(block = (32, WARPS), shared = WARPS * COLS * size_of::<i32>(), barriers = 2, dependent)]
 pub fn reduce_i32(
     problem: GemmParams,
     count: u32,

@@ -92,9 +92,12 @@ impl Design {
     }
 
     /// Whether it is compiled for each target by itself, because Hopper has other instructions for
-    /// it. Other kernels are compiled for one target, which newer GPUs run, too.
+    /// it, or begins before the kernels that it waits for have ended. Other kernels are compiled
+    /// for one target, which newer GPUs run, too.
     pub fn is_for_each_target(&self) -> bool {
-        matches!(self.of, Of::Product(Row { is_for_each_target: true, .. }))
+        let declaration = self.declaration();
+        let is_dependent_there = declaration.dependent && declaration.arch.is_none();
+        is_dependent_there || matches!(self.of, Of::Product(Row { is_for_each_target: true, .. }))
     }
 
     /// The entries of all variants.

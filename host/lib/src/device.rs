@@ -383,20 +383,19 @@ impl Cuda {
                 ),
             });
         }
+        let text = match own {
+            Some(own) => split::for_kernel(&Index::new(&own.text), name),
+            // The PTX has its declaration, so it has the kernel.
+            None => ptx.text(name).unwrap_or_default(),
+        };
+        // PTX for an older target does not wait for the kernels before it.
+        let begins_early = declaration.dependent && text.contains("griddepcontrol.wait");
         let function = match own {
             Some(own) if declaration.constants.is_empty() => own.module.function(name),
-            Some(own) => {
-                let text = split::for_kernel(&Index::new(&own.text), name);
-                self.compile(&file, text, declaration, &constants)
-            }
             None if ptx.shares_variables(name) => self.variables()?.function(name),
-            // The PTX has its declaration, so it has the kernel.
-            None => {
-                let text = ptx.text(name).unwrap_or_default();
-                self.compile(&file, text, declaration, &constants)
-            }
+            _ => self.compile(&file, text, declaration, &constants),
         }?;
-        let function = if declaration.dependent { function.dependent() } else { function };
+        let function = if begins_early { function.dependent() } else { function };
         functions.insert((name, constants), (*declaration, function.clone()));
         Ok(function)
     }

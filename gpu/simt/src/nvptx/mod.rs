@@ -9,7 +9,6 @@ pub mod bulk;
 #[cfg(target_feature = "sm_90a")]
 pub mod cluster;
 pub mod copies;
-#[cfg(target_feature = "sm_90a")]
 pub mod grid;
 #[cfg(target_feature = "sm_90a")]
 pub mod mbarrier;

@@ -25,8 +25,7 @@
 //!   mma_.._128x128x32         64 x 64             3 of 32            aligned      2
 //!   mma_.._128x256x32         64 x 64             4 of 32            aligned      1, of eight warps
 //!   mma_tf32_64x64x32         32 x 32             4 of 32            unaligned    2 (A100, Hopper)
-//!   mma_tf32_128x128x32       64 x 64             2 of 32            aligned      2 (A100, Hopper)
-//!   mma_tf32_128x256x32       64 x 64             3 of 32            aligned      1, of eight warps (these too)
+//!   mma_tf32_128x128x32       64 x 64             2 of 32            unaligned    2 (A100, Hopper)
 //!   mma_f64_64x64x32          32 x 32             2 of 32            unaligned    2 (A100, Hopper)
 //!   mma_f64_128x128x32        64 x 32             3 of 32            unaligned    1, of eight warps (Hopper alone)
 //!   mma_f64_128x64x16         64 x 32             4 of 16, by TMA    aligned      2 (Hopper alone)
@@ -36,10 +35,9 @@
 //! ```
 //!
 //! *Aligned* kernels are for 16-byte aligned rows. Other rows are right too, but slow. Shared
-//! memory is that of the smallest GPUs (compute capability 8.6, 8.9 and 12.0: 99 KiB a block), but
-//! for `mma_tf32_128x256x32`, whose 144 KiB need 8.0, 8.7, 9.0 or 10.0. A 128 x 128 stage of 32
-//! steps of f32 is 32 KiB, so there are two of them: while one is multiplied, for 1024 cycles of
-//! an A100's tensor cores, the other arrives.
+//! memory is that of the smallest GPUs (compute capability 8.6, 8.9 and 12.0: 99 KiB a block). A 128
+//! x 128 stage of 32 steps of f32 is 32 KiB, so there are two of them: while one is multiplied, for
+//! 1024 cycles of an A100's tensor cores, the other arrives.
 //!
 //! The constant `half` says whether operands are bf16 or f16. C has the same type, or f32 (`_f32`).
 //! On Hopper [`wgmma`](super::wgmma) is faster: its operands need not pass through registers. But

@@ -196,14 +196,9 @@ kernels! {
     // Fitted to random shapes on an H100, for operands that `wgmma` cannot read as they are.
     entry! { mma_tf32_64x64x32: f32 -> f32, 64 x 64, 2 x 2 a warp, 4 stages of 32, rows anywhere }
         gpu { gflops: 711.0, alone: 0.35, fixed_us: 6.0, tile_us: [1.6, 2.0] };
-    // Not measured on the GPUs that they are for. Estimated from an A100's published 156 TFLOP/s in
-    // tf32, which is 1444 GFLOP/s per SM, and from the share of `mma.sync` alone that the same loop
-    // reaches with 16-bit types on an H200 (docs/log/mma.md). The fixed time is that of the small
-    // tile. A lone block rounds between its products, so its share is less than of 16-bit types.
+    // At 1024³ to 4096³ on an H200 (docs/log/mma.md).
     streamed! { mma_tf32_128x128x32: f32 -> f32, 128 x 128, 2 stages of 32, 2 an SM }
-        gpu { gflops: 1050.0, alone: 0.6, fixed_us: 6.0, tile_us: [0.8, 0.8], of: Products::OtherGpusAligned };
-    streamed! { mma_tf32_128x256x32: f32 -> f32, 128 x 256, 3 stages of 32, 1 an SM }
-        gpu { gflops: 1050.0, alone: 1.0, fixed_us: 7.0, tile_us: [1.6, 1.6], of: Products::OtherGpusAligned };
+        gpu { gflops: 1190.0, alone: 0.78, fixed_us: 6.0, tile_us: [0.8, 0.8], of: Products::OtherGpus };
     // Fitted on an H200 to cubes, to 64x64x100000 and to 4096x4096x16 (docs/log/mma.md, "f64"). The
     // next two are for unaligned rows, and the first for operands of any strides.
     entry_f64! { mma_f64_64x64x32: for each target, 64 x 64, 2 x 2 a warp, 2 stages of 32, 2 an SM }

@@ -49,7 +49,7 @@ pub static CARDS: [Card; 11] = [
     card("rtx5090", "a GeForce RTX 5090", (12, 0), [170, 2407, 1792, 32, 96, 256]),
     card("l40s", "an L40S", (8, 9), [142, 2520, 864, 48, 96, 512]),
     card("a30", "an A30", (8, 0), [56, 1440, 933, 24, 24, 1024]),
-    A100,
+    card("a100", "an A100 (80 GB, SXM)", (8, 0), [108, 1410, 2039, 80, 40, 1024]),
     Card::H200,
     Card {
         is_measured: true,
@@ -71,10 +71,6 @@ impl Card {
         ..card("h200", "an H200", (9, 0), [132, 1980, 4800, 141, 60, 2048])
     };
 }
-
-/// An A100, for which tf32 by `mma.sync` was estimated.
-pub(super) const A100: Card =
-    card("a100", "an A100 (80 GB, SXM)", (8, 0), [108, 1410, 2039, 80, 40, 1024]);
 
 const fn card(
     name: &'static str,

@@ -188,9 +188,6 @@ impl Fit {
             Products::ShorterSide(least) => given.batch == 1 && (least..=64).contains(&m.min(n)),
             // Hopper has faster tensor cores.
             Products::OtherGpus => !is_hopper,
-            Products::OtherGpusAligned => {
-                !is_hopper && given.has_aligned_rows(product.variant.operands.bytes())
-            }
             Products::OtherGpusInPieces => {
                 !is_hopper && given.has_whole_pieces(product.variant.operands.bytes())
             }

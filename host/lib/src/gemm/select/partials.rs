@@ -144,17 +144,12 @@ fn best(
 ) -> Option<Fit> {
     let variant = kernel.product.variant;
     let is_of_sums = variant.operands.sums_for(variant.c) == Some(variant.c.format());
-    if !is_of_sums || kernel.product.is_lesson() || !are_added_on(target) {
+    if !is_of_sums || kernel.product.is_lesson() {
         return None;
     }
     let us = |times: &Option<Times>| times.map_or(f64::INFINITY, |times| times.us());
     let of = counts.filter_map(|count| of_count(kernel, count, request, target));
     of.min_by(|(a, _), (b, _)| us(a).total_cmp(&us(b))).map(|(_, fit)| fit)
-}
-
-/// Whether the target has the kernel that adds them: of GPUs only Hopper.
-fn are_added_on(target: &Target) -> bool {
-    !target.cuda || target.capability == (9, 0)
 }
 
 /// The partial products that a request asks for, by that kernel.
@@ -190,9 +185,8 @@ pub(super) fn each<'a>(
 ) -> impl Iterator<Item = Fit> + 'a {
     let shape = request.shape;
     let is_asked = request.partials.is_some();
-    let is_for_it = target.cuda && are_added_on(target);
     let is_small = shape.c_len() <= MOST_LEN && shape.k() >= 2 * LEAST;
-    let may_be = is_asked || is_for_it && is_small && request.split_k.is_none();
+    let may_be = is_asked || target.cuda && is_small && request.split_k.is_none();
     let counts = move || {
         let powers = (1..=MOST_PARTIALS.ilog2()).map(|power| 1 << power);
         let tried = powers.filter(move |&count| range_of(shape.k(), count as usize) >= LEAST);

@@ -5,9 +5,9 @@
 //! of its bandwidth that an H200's gives. So only published figures of the GPU enter ([`Target`]),
 //! and no measurement of it.
 
-use gpu::registry::{Family, H200_BYTE_US, Product, Products, Scheme, Speed, Type};
+use gpu::registry::{Family, H200_BYTE_US, Product, Scheme, Speed, Type};
 
-use crate::gemm::{Target, Unit, card::A100};
+use crate::gemm::{Target, Unit};
 
 /// A kernel's figures on a GPU. On GPUs with Hopper's compute capability they are the measured
 /// ones.
@@ -27,10 +27,7 @@ impl Scale {
             return Scale { gflops: speed.gflops, alone: speed.alone, loads: 1.0, memory: 1.0 };
         }
         let unit = unit_of(product);
-        // The estimates of tf32.
-        let is_of_a100 = speed.of == Products::OtherGpusAligned;
-        let measured_on = if is_of_a100 { Target::of_card(&A100) } else { Target::H200 };
-        let of = |measured| gflops(measured, unit, (&measured_on, target));
+        let of = |measured| gflops(measured, unit, (&Target::H200, target));
         let clocks = |of: &Target| f64::from(of.sms.max(1)) * f64::from(of.clock_mhz);
         Scale {
             gflops: of(speed.gflops),

@@ -164,12 +164,10 @@ fn what_was_measured_stays() {
 #[test]
 fn a_block_that_needs_more_shared_memory_is_refused() {
     let request = request([4096; 3], Compute::Tf32);
-    let on = |name: &str| {
-        let target = Target::from(Card::named(name).unwrap());
-        choose::<f32>(&request, &target, Some("mma_tf32_128x256x32"))
-    };
-    assert_eq!(on("a100").unwrap().entry.name(), "mma_tf32_128x256x32");
-    let refused = on("rtx4090").unwrap_err().to_string();
-    let limit = "needs 147456 bytes of shared memory, and the GPU has 101376 for a block";
+    let on = |target: &Target| choose::<f32>(&request, target, Some("mma_tf32_128x128x32"));
+    let target = Target::from(Card::named("rtx4090").unwrap());
+    assert_eq!(on(&target).unwrap().entry.name(), "mma_tf32_128x128x32");
+    let refused = on(&Target { shared: 48 << 10, ..target }).unwrap_err().to_string();
+    let limit = "needs 65536 bytes of shared memory, and the GPU has 49152 for a block";
     assert!(refused.contains(limit), "{refused}");
 }
