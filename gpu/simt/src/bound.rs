@@ -107,13 +107,17 @@ fn types_agree(
     config: &LaunchConfig,
     arguments: &[Bound],
 ) -> Result<(), String> {
-    let constants = declaration.resolve(&config.constants)?;
+    let mut constants = None;
     let chosen = declaration.type_choices().flat_map(|choice| {
         let arguments = declaration.params.iter().zip(arguments);
         let of_choice = arguments.filter(move |(param, _)| param.is_chosen_by(choice));
         of_choice.map(move |(param, argument)| (choice, param, argument))
     });
     for (choice, param, argument) in chosen {
+        let constants = match &constants {
+            Some(constants) => constants,
+            None => constants.insert(declaration.resolve(&config.constants)?),
+        };
         let said = constants.get(choice.name);
         let of = match argument {
             Bound::Value(_) => None,

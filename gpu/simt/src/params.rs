@@ -295,7 +295,8 @@ macro_rules! tuples {
             fn slots(&self) -> Slots {
                 #[allow(non_snake_case, reason = "a type's name names its value here")]
                 let ($($name,)+) = self;
-                let (mut words, mut starts) = (Vec::new(), Vec::new());
+                // Room for a problem and two tensor maps.
+                let (mut words, mut starts) = (Vec::with_capacity(64), Vec::with_capacity(16));
                 $(
                     starts.push(words.len());
                     $name.push(&mut words);

@@ -69,8 +69,11 @@ impl ParamDeclaration {
     /// of `in.half`, and of `tensormaps.halfx8`. A constant of another name may have words that are
     /// names of types, for a meaning of its own.
     pub fn is_chosen_by(&self, constant: &ConstantDeclaration) -> bool {
-        let of = self.ty.split_once('.').and_then(|(_, of)| of.strip_prefix(constant.name));
-        constant.chooses_a_type() && of.is_some_and(|rest| rest.is_empty() || rest.starts_with('x'))
+        let of = || self.ty.split_once('.')?.1.strip_prefix(constant.name);
+        // Each launch asks this of all constants, so the names come first.
+        [Half::CONSTANT, Fp8::CONSTANT].contains(&constant.name)
+            && of().is_some_and(|rest| rest.is_empty() || rest.starts_with('x'))
+            && constant.chooses_a_type()
     }
 }
 

@@ -74,7 +74,18 @@ pub(crate) struct Cuda {
 /// Kernels that were launched, by name and constants, with the declaration that was compared with
 /// the PTX's.
 #[cfg(feature = "cuda")]
-type Functions = HashMap<(&'static str, Constants), (Declaration, cuda::Function)>;
+type Functions = Vec<Known>;
+
+/// A kernel that was launched.
+#[cfg(feature = "cuda")]
+#[derive(Debug)]
+struct Known {
+    /// That was compared with the PTX's.
+    declaration: Declaration,
+    /// The constants of the launch, and all of the kernel's.
+    constants: [Constants; 2],
+    function: cuda::Function,
+}
 
 /// PTX of another crate on a GPU.
 #[cfg(feature = "cuda")]
@@ -358,12 +369,23 @@ impl Cuda {
     ) -> Result<cuda::Function> {
         let name = declaration.name;
         let refuse = |what| Error::Launch { kernel: name, what };
-        let constants = declaration.resolve(constants).map_err(refuse)?;
         let mut functions = self.functions.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((known, function)) = functions.get(&(name, constants))
-            && known == declaration
-        {
-            return Ok(function.clone());
+        let is_this = |known: &Known| known.declaration == *declaration;
+        let as_before = |known: &&Known| known.constants[0] == *constants && is_this(known);
+        if let Some(known) = functions.iter().find(as_before) {
+            return Ok(known.function.clone());
+        }
+        let said = *constants;
+        let constants = declaration.resolve(constants).map_err(refuse)?;
+        let is_loaded = |known: &&Known| known.constants[1] == constants && is_this(known);
+        if let Some(known) = functions.iter().find(is_loaded) {
+            let function = known.function.clone();
+            functions.push(Known {
+                declaration: *declaration,
+                constants: [said, constants],
+                function: function.clone(),
+            });
+            return Ok(function);
         }
         may_load()?;
         let wanted = declaration.to_ptx_comment();
@@ -384,7 +406,7 @@ impl Cuda {
             });
         }
         let text = match own {
-            Some(own) => split::for_kernel(&Index::new(&own.text), name),
+            Some(own) => own.text.clone(),
             // The PTX has its declaration, so it has the kernel.
             None => ptx.text(name).unwrap_or_default(),
         };
@@ -392,11 +414,20 @@ impl Cuda {
         let begins_early = declaration.dependent && text.contains("griddepcontrol.wait");
         let function = match own {
             Some(own) if declaration.constants.is_empty() => own.module.function(name),
+            Some(_) => {
+                let text = split::for_kernel(&Index::new(&text), name);
+                self.compile(&file, text, declaration, &constants)
+            }
             None if ptx.shares_variables(name) => self.variables()?.function(name),
-            _ => self.compile(&file, text, declaration, &constants),
+            None => self.compile(&file, text, declaration, &constants),
         }?;
         let function = if begins_early { function.dependent() } else { function };
-        functions.insert((name, constants), (*declaration, function.clone()));
+        functions.retain(|known| known.declaration.name != name || is_this(known));
+        functions.push(Known {
+            declaration: *declaration,
+            constants: [said, constants],
+            function: function.clone(),
+        });
         Ok(function)
     }
 

@@ -109,6 +109,7 @@ impl Storage {
     pub(crate) fn used_by(&self, stream: &Arc<cuda::Stream>, is_written: bool) -> Result<()> {
         match self {
             Storage::Host(_) => Ok(()),
+            Storage::Cuda(memory) if memory.len() == 0 => Ok(()),
             Storage::Cuda(memory) if is_written => memory.uses().written_by(stream),
             Storage::Cuda(memory) => memory.uses().read_by(stream),
         }

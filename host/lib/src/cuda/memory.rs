@@ -8,7 +8,7 @@ use crate::testing;
 use std::ffi::c_uint;
 use std::mem::ManuallyDrop;
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 /// The largest access for which rows of pitched memory are aligned, in bytes. The driver accepts 4,
 /// 8 and 16.
@@ -46,7 +46,10 @@ impl Memory {
     }
 
     fn new(buffer: DeviceBytes, context: &Arc<Context>) -> Self {
-        let (buffer, uses) = (ManuallyDrop::new(buffer), Arc::default());
+        // Nobody uses no bytes. Each launch makes some such memories, so they share this.
+        static NOBODY: LazyLock<Arc<Uses>> = LazyLock::new(Arc::default);
+        let uses = if buffer.len() == 0 { NOBODY.clone() } else { Arc::default() };
+        let buffer = ManuallyDrop::new(buffer);
         Memory { buffer, foreign: false, uses, context: context.clone() }
     }
 

@@ -95,7 +95,8 @@ fn launch_dependent() -> Vec<Vec<String>> {
     let device = crate::Device::cuda(0).unwrap();
     let stream = device.stream().unwrap();
     let mut c = device.zeros::<f32>(32).unwrap();
-    let ptx = format!("// {}", begins_early.declaration.to_ptx_comment());
+    let declaration = begins_early.declaration.to_ptx_comment();
+    let ptx = format!("// {declaration}\ngriddepcontrol.wait;");
     // SAFETY: the tests' driver runs no kernels.
     unsafe { device.load_ptx("early.ptx", &ptx) }.unwrap();
     let clusters = (1..=device.limits().cluster.min(2)).map(|blocks| [blocks, 1, 1]);

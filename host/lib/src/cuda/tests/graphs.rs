@@ -403,7 +403,8 @@ fn attributes_of_a_captured_dependent() -> Vec<String> {
     let device = Device::cuda(0).unwrap();
     let stream = device.stream().unwrap();
     let mut c = device.zeros::<f32>(32).unwrap();
-    let ptx = format!("// {}", begins_early.declaration.to_ptx_comment());
+    let declaration = begins_early.declaration.to_ptx_comment();
+    let ptx = format!("// {declaration}\ngriddepcontrol.wait;");
     // SAFETY: the tests' driver runs no kernels.
     unsafe { device.load_ptx("early.ptx", &ptx) }.unwrap();
     let config = LaunchConfig::new([4, 1, 1], [32, 1, 1]);

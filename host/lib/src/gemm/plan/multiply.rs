@@ -42,6 +42,9 @@ pub(super) struct Multiply {
     pub(super) stored: Option<Range<usize>>,
 }
 
+/// Arguments of a launch, of most kernels.
+const USUAL_ARGUMENTS: usize = 8;
+
 /// How a kernel gets an operand.
 pub(super) enum Operand {
     /// As a view.
@@ -136,8 +139,8 @@ impl Multiply {
     /// The step of the plan.
     pub(super) fn into_launch(self) -> Launched {
         let Multiply { entry, product, params, config, first_row, pitches, .. } = self;
-        let c = ("c", self.of_c());
-        let mut arguments = vec![Argument::new(c.0, c.1)];
+        let mut arguments = Vec::with_capacity(USUAL_ARGUMENTS);
+        arguments.push(Argument::new("c", self.of_c()));
         if product.is_lesson() {
             let sizes = [("m", params.m), ("n", params.n), ("k", params.k)];
             arguments.extend(sizes.map(|(name, size)| Argument::new(name, Binding::U32(size))));
