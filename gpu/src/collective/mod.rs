@@ -5,6 +5,7 @@
 //!   tma, unaligned_a     operands that TMA loads; unaligned rows of A
 //!   ldg                  operands that threads load
 //!   cp_async             waiting for asynchronous copies
+//!   fragment             what a thread of f32 on CUDA cores holds, and its multiply-adds
 //!   ordered_barrier      ping-pong of two warpgroups
 //!   epilogue             alpha, beta, bias and activation
 //!   activation           GELU, its approximation by tanh, and SiLU
@@ -34,6 +35,7 @@ pub mod background;
 pub mod copy_rows;
 pub mod cp_async;
 pub mod epilogue;
+pub mod fragment;
 #[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90a"))]
 pub mod ldg;
 #[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90a"))]

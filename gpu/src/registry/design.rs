@@ -12,12 +12,10 @@ use super::{
     variant::{Access, Family, Scheme, Variant},
 };
 use crate::{
-    collective::{tma::SPAN, wgmma_shape},
+    collective::{fragment::SLAB, tma::SPAN, wgmma_shape},
     kernels::{
         emulated::{split_bf16x3::split_bf16x3, split_f16x2::split_f16x2},
-        mma,
-        tma::SLAB,
-        wgmma_tf32,
+        mma, wgmma_tf32,
     },
 };
 

@@ -47,6 +47,10 @@ pub const REPRESENTATIVES: &[(&str, &[&str])] = &[
     ("kernels/gemm/direct.rs", &["gemm_f32_4x64x1", "gemm_half_f32_4x64x1", "gemm_i8_i32_4x64x1"]),
     ("kernels/gemm/dot.rs", &["gemm_f32_dot", "gemm_f64_dot", "gemm_half_f32_dot"]),
     ("collective/cp_async.rs", &["gemm_f32_32x32x8", "gemm_f64_64x64x16", "gemm_half_64x64x16"]),
+    (
+        "collective/fragment.rs",
+        &["tma_f32_64x64x64_tn", "tma_f32_72x80x8_ua4_nn", "tma_f32_128x128x32_nn"],
+    ),
     ("collective/activation/exact.rs", &["gemm_f32_32x32x8", "gemm_f64_64x64x16"]),
     ("collective/activation/half.rs", &["gemm_half_64x64x16"]),
     // Staged sums, of f64 too; activations where the sums are, of which other types have their own.

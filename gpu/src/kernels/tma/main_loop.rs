@@ -1,12 +1,14 @@
 //! The main loop of the kernels whose warps all multiply.
 
 use super::{
-    collective::{epilogue::Epilogue, vector::FOUR},
+    collective::{
+        epilogue::Epilogue,
+        fragment::{Fragment, ROWS, SLAB, STEPS, Steps, Sums, ThreadRows, place_of},
+        vector::FOUR,
+    },
     device::*,
-    fragment::{Fragment, Steps, ThreadRows, place_of},
     operand::Operand,
     split_k,
-    tile::{ROWS, SLAB, STEPS, Sums},
 };
 use crate::params::GemmParams;
 
@@ -113,24 +115,31 @@ pub fn multiply<
         let mut fragment = Fragment::load(&rows, &cols, &tiles, now);
         while left > 0 {
             let mut next = now;
-            fragment.multiply_add(&mut tiles, now, &mut sums, false, |tiles| {
-                step += STEPS as u32;
-                if step == end {
-                    step = first;
-                    left -= 1;
-                    if left > 0 {
-                        consumer.release_warp();
-                        consumer.advance();
-                        // The warps take turns at filling the stages.
-                        if left >= STAGES as u32 - 1 {
-                            fill(tiles, left as usize % warps);
+            fragment.multiply_add(
+                &mut tiles,
+                now,
+                &mut sums,
+                false,
+                |_, _| {},
+                |tiles| {
+                    step += STEPS as u32;
+                    if step == end {
+                        step = first;
+                        left -= 1;
+                        if left > 0 {
+                            consumer.release_warp();
+                            consumer.advance();
+                            // The warps take turns at filling the stages.
+                            if left >= STAGES as u32 - 1 {
+                                fill(tiles, left as usize % warps);
+                            }
+                            stage = consumer.wait_warp() * stage_elements;
                         }
-                        stage = consumer.wait_warp() * stage_elements;
                     }
-                }
-                next = steps(stage, step);
-                next
-            });
+                    next = steps(stage, step);
+                    next
+                },
+            );
             now = next;
         }
     }

@@ -13,7 +13,7 @@
 //!   stage.
 //! * **A thread** computes 8 x 16 elements of C: 24 loads of 128 bits for 512 multiply-adds, in an
 //!   order that suits the register banks and that neither compiler changes. Each load is issued one
-//!   k-step ahead, or four ([`fragment`]).
+//!   k-step ahead, or four ([`fragment`](super::collective::fragment)).
 //! * **A cluster** shares a tile if there are fewer tiles than SMs: its blocks split k. The parts
 //!   of a sum are added in a fixed order ([`split_k`]).
 //! * **A launch** starts while the one before it ends. A block lets the next launch start
@@ -37,13 +37,11 @@
 //!
 //! Measured, version by version: docs/log/tma.md.
 
-pub mod fragment;
 pub mod main_loop;
 pub mod operand;
 pub mod producers;
 pub mod split_k;
 pub mod table;
-pub mod tile;
 
-pub use self::{table::*, tile::SLAB};
+pub use self::table::*;
 use super::{collective, device};

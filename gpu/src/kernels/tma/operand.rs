@@ -1,15 +1,17 @@
 //! Operands that TMA copies, slab by slab: 32 k-steps.
 
-use super::{collective::vector::FOUR, device::*, tile::SLAB};
+use super::{
+    collective::{
+        fragment::{SLAB, Staged},
+        vector::FOUR,
+    },
+    device::*,
+};
 
 /// An operand in global memory.
-pub trait Operand {
-    /// Whether it is K-major.
-    const K_MAJOR: bool;
+pub trait Operand: Staged {
     /// Bytes of a slab.
     const BYTES: u32;
-    /// Whether its rows are unaligned. See [`UnalignedA`].
-    const UNALIGNED: bool = false;
 
     /// Prefetches the tensor maps, so that the first copy does not wait for them.
     fn prefetch(&self);
@@ -27,10 +29,15 @@ pub trait Operand {
 }
 
 /// Boxes of a K-major operand are swizzled.
-impl<const BOX_ROWS: usize, const BOX_COLS: usize, const SWIZZLE: usize> Operand
+impl<const BOX_ROWS: usize, const BOX_COLS: usize, const SWIZZLE: usize> Staged
     for Boxes<f32, BOX_ROWS, BOX_COLS, SWIZZLE>
 {
     const K_MAJOR: bool = SWIZZLE > 0;
+}
+
+impl<const BOX_ROWS: usize, const BOX_COLS: usize, const SWIZZLE: usize> Operand
+    for Boxes<f32, BOX_ROWS, BOX_COLS, SWIZZLE>
+{
     const BYTES: u32 = (BOX_ROWS * BOX_COLS * size_of::<f32>()) as u32;
 
     #[inline(always)]
@@ -83,10 +90,13 @@ impl<const ROWS: usize> UnalignedA<ROWS> {
     }
 }
 
-impl<const ROWS: usize> Operand for UnalignedA<ROWS> {
+impl<const ROWS: usize> Staged for UnalignedA<ROWS> {
     const K_MAJOR: bool = true;
-    const BYTES: u32 = (FOUR * ROWS * SLAB * size_of::<f32>()) as u32;
     const UNALIGNED: bool = true;
+}
+
+impl<const ROWS: usize> Operand for UnalignedA<ROWS> {
+    const BYTES: u32 = (FOUR * ROWS * SLAB * size_of::<f32>()) as u32;
 
     #[inline(always)]
     fn prefetch(&self) {

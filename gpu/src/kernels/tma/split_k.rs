@@ -10,11 +10,13 @@
 //! The order of additions is fixed, so the result is the same in every run.
 
 use super::{
-    collective::{epilogue::Epilogue, vector::FOUR},
+    collective::{
+        epilogue::Epilogue,
+        fragment::{Sums, ThreadRows},
+        vector::FOUR,
+    },
     device::*,
-    fragment::ThreadRows,
     operand::Operand,
-    tile::Sums,
 };
 
 /// Groups of four columns in a tile.

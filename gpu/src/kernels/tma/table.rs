@@ -9,7 +9,10 @@
 //! Each has three stages. B is N-major. Row starts are 16-byte aligned, but for `producers` with
 //! alignment classes of A.
 
-use super::{device::*, main_loop::multiply, operand::UnalignedA, producers, split_k, tile::SLAB};
+use super::{
+    collective::fragment::SLAB, device::*, main_loop::multiply, operand::UnalignedA, producers,
+    split_k,
+};
 use crate::params::GemmParams;
 
 /// Bytes of shared memory: those of `stages`, or more if the parts of a tile, one of each warp that
@@ -110,7 +113,7 @@ macro_rules! producers {
     };
     (row 1 class) => {
         crate::registry::Row::tma(
-            [producers::TILE.0 as u32, producers::TILE.1 as u32, super::tile::STEPS as u32],
+            [producers::TILE.0 as u32, producers::TILE.1 as u32, super::collective::fragment::STEPS as u32],
             crate::registry::Layout::NN,
         )
     };

@@ -35,12 +35,27 @@
 
 use core::marker::PhantomData;
 
-use super::{
-    collective::vector::FOUR,
-    device::*,
-    operand::Operand,
-    tile::{SLAB, STEPS, Sums},
-};
+use super::{device::*, vector::FOUR};
+
+/// A thread's elements of C.
+pub type Sums<const ROWS: usize, const COLS: usize> = [[f32; COLS]; ROWS];
+
+/// Rows of C that a thread computes, except in the kernels with producer warps.
+pub const ROWS: usize = 8;
+
+/// K-steps of a slab: 128 bytes of a row, the span of the swizzle.
+pub const SLAB: usize = 32;
+
+/// K-steps of a round of the main loop. A longer round does not fit the instruction cache.
+pub const STEPS: usize = 8;
+
+/// How an operand's slabs are in shared memory.
+pub trait Staged {
+    /// Whether it is K-major.
+    const K_MAJOR: bool;
+    /// Whether its rows are unaligned. Only `tma` has such rows.
+    const UNALIGNED: bool = false;
+}
 
 /// The row and the column of a lane, in a warp with `ROW_LANES` rows of lanes.
 #[inline(always)]
@@ -66,7 +81,7 @@ pub struct ThreadRows<O, const TILE: usize, const LANES: usize> {
     operand: PhantomData<O>,
 }
 
-impl<O: Operand, const TILE: usize, const LANES: usize> ThreadRows<O, TILE, LANES> {
+impl<O: Staged, const TILE: usize, const LANES: usize> ThreadRows<O, TILE, LANES> {
     /// The rows of a slab that starts with element `slab`, in a warp whose part of the tile starts
     /// with row (column) `first`.
     #[inline(always)]
@@ -170,8 +185,8 @@ impl Steps {
     /// The steps from `step` on, in the stage that starts with element `stage`.
     #[inline(always)]
     pub fn new<
-        A: Operand,
-        B: Operand,
+        A: Staged,
+        B: Staged,
         const TILE_ROWS: usize,
         const TILE_COLS: usize,
         const ROW_LANES: usize,
@@ -196,8 +211,8 @@ pub struct Fragment<Rows, Cols, const ROWS: usize, const COLS: usize> {
 }
 
 impl<
-    A: Operand,
-    B: Operand,
+    A: Staged,
+    B: Staged,
     const TILE_ROWS: usize,
     const TILE_COLS: usize,
     const ROW_LANES: usize,
@@ -261,8 +276,8 @@ impl<
     }
 
     /// Multiplies rows by columns, the steps from `now` on. If they are the last and at most
-    /// `FOUR`, only that many. `next` says where the following steps are. The first of those is in
-    /// the fragment on return.
+    /// `FOUR`, only that many. `during` is called in each step. `next` says where the following
+    /// steps are. The first of those is in the fragment on return.
     #[inline(always)]
     #[track_caller]
     pub fn multiply_add(
@@ -271,6 +286,7 @@ impl<
         now: Steps,
         sums: &mut Sums<ROWS, COLS>,
         are_last_four: bool,
+        mut during: impl FnMut(&mut DynamicShared<f32>, usize),
         next: impl FnOnce(&mut DynamicShared<f32>) -> Steps,
     ) {
         let mut next = Some(next);
@@ -282,6 +298,7 @@ impl<
             let is_last = step + 1 == STEPS;
             let ahead = if is_last { next.take().map_or(now, |next| next(tiles)) } else { now };
             self.load_step(tiles, ahead, (step + 1) % STEPS);
+            during(tiles, step);
             unrolled!(for i in [0 1 2 3 4 5 6 7 8] {
                 if i < ROWS {
                     self.multiply_add_row(sums, step, i);
