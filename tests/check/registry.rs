@@ -154,7 +154,10 @@ fn with_c_in_the_place_of_a(entry: &Entry, product: &Product) -> Vec<Finding> {
     let (c, b) = (a.as_mut_ptr(), b.as_ptr());
     let a = c.cast_const();
     let [rows, cols] = product.tile();
-    let config = LaunchConfig::new([N.div_ceil(cols), M.div_ceil(rows), 1], product.block);
+    let config = LaunchConfig {
+        dynamic_shared: entry.declaration().dynamic_shared.unwrap_or(0),
+        ..LaunchConfig::new([N.div_ceil(cols), M.div_ceil(rows), 1], product.block)
+    };
     let mut options = Options::default();
     // With one worker a race of the kernel is no race of this process.
     options.workers = Some(1);

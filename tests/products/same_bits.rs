@@ -123,7 +123,9 @@ fn from_any_processor() {
         let grid = [(N as u32).div_ceil(cols), (M as u32).div_ceil(rows), 1];
         let (m, n, k) = (M as u32, N as u32, K as u32);
         let constants = entry.constants_of(&GemmParams::dense(m, n, k));
-        let config = LaunchConfig { constants, ..LaunchConfig::new(grid, product.block) };
+        let dynamic_shared = entry.declaration().dynamic_shared.unwrap_or(0);
+        let config =
+            LaunchConfig { dynamic_shared, constants, ..LaunchConfig::new(grid, product.block) };
         // SAFETY: an unchanged product of the registry, in its own grid, on buffers of its shape.
         unsafe {
             let (a, b) = (In::new(a.as_ptr(), a.len()), In::new(b.as_ptr(), b.len()));

@@ -48,6 +48,7 @@ const SOURCES: &[(&str, &str)] = &[
     ("kernels/gemm/main_loop.rs", include_str!("../kernels/gemm/main_loop.rs")),
     ("kernels/gemm/mod.rs", include_str!("../kernels/gemm/mod.rs")),
     ("kernels/gemm/operand.rs", include_str!("../kernels/gemm/operand.rs")),
+    ("kernels/gemm/stream.rs", include_str!("../kernels/gemm/stream.rs")),
     ("kernels/gemm/table.rs", include_str!("../kernels/gemm/table.rs")),
     ("kernels/gemm/through_registers.rs", include_str!("../kernels/gemm/through_registers.rs")),
     ("kernels/mma/boxes.rs", include_str!("../kernels/mma/boxes.rs")),

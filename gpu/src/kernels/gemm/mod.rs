@@ -17,6 +17,8 @@
 //! 0.) bf16 and f16 are widened to f32 on the way to shared memory
 //! ([`stored`](super::collective::stored)). A C of these types is rounded once, at the end.
 //!
+//! Large products of f32 have a main loop of their own ([`stream`]): a thread has a larger part.
+//!
 //! If C has few rows or columns, most of a tile would be zeros. The kernels of [`direct`] and
 //! [`dot`] have no tiles in shared memory. Those of [`dot`] split k among the threads of a block,
 //! so their bits are others.
@@ -28,6 +30,7 @@ pub mod direct;
 pub mod dot;
 pub mod main_loop;
 pub mod operand;
+pub mod stream;
 pub mod table;
 pub mod through_registers;
 

@@ -6,7 +6,7 @@
 //!                                                                      shared memory
 //! ```
 
-use super::{device::*, direct, dot, main_loop::multiply, through_registers};
+use super::{device::*, direct, dot, main_loop::multiply, stream, through_registers};
 use crate::params::GemmParams;
 
 /// Elements that nobody reads between the k-steps of a tile in shared memory.
@@ -96,6 +96,29 @@ macro_rules! through_registers {
     };
 }
 
+/// A kernel of [`stream`]: a large tile of f32. Barriers: for the first stage, in the loop, and
+/// before and after the sums of two warps.
+macro_rules! streamed {
+    ($name:ident: 128 x 128, 3 stages of 16) => {
+        /// A, B and C of [`f32`]; tiles of 128 x 128 elements, fragments loaded ahead.
+        #[kernel(
+                                            block = (stream::THREADS),
+                                            dynamic_shared = stream::STAGES * size_of::<f32>(),
+                                            barriers = 4,
+                                            min_blocks = 2,
+                                            opt_level = 1,
+                                            constants(a_mn_major = 0 | 1, b_mn_major = 1 | 0)
+                                        )]
+        pub fn $name(problem: GemmParams, a: In<f32>, b: In<f32>, mut c: Out<f32>, bias: In<f32>) {
+            let k_major = [a_mn_major == 0, b_mn_major == 0];
+            stream::multiply(&problem, (&a, &b), (&mut c, &bias), k_major);
+        }
+    };
+    (row 128 x 128, 3 stages of 16) => {
+        crate::registry::Row::gemm::<f32, f32>([128, 128, 16])
+    };
+}
+
 /// A kernel of [`direct`]: thin products, without shared memory.
 macro_rules! direct {
     ($name:ident: Half -> $c:ident) => {
@@ -165,6 +188,11 @@ kernels! {
     tiled! { gemm_f32_128x128x8: f32 -> f32, 128 x 128, 8 x 8 a thread, 4 stages of 8, 2 blocks an SM }
         gpu { gflops: 310.0, alone: 0.87, fixed_us: 5.5, tile_us: [0.8, 2.0] }
         cpu { gflops: 16.0, alone: 1.0, fixed_us: 40.0 };
+
+    // Not yet timed: predicted from the instructions of its main loop and of the `tma` family's
+    // (docs/log/general-product.md, "By fragments"). Hopper has that.
+    streamed! { gemm_f32_128x128x16: 128 x 128, 3 stages of 16 }
+        gpu { gflops: 385.0, alone: 0.87, fixed_us: 5.5, tile_us: [1.2, 2.4], of: Products::OtherGpus };
 
     direct! { gemm_f32_4x64x1: f32 -> f32 }
         cpu { gflops: 1.2, alone: 1.0, fixed_us: 20.0 };

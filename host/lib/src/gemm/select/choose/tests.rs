@@ -368,12 +368,15 @@ fn tf32_is_multiplied_on_tensor_cores_wherever_they_are() {
             ([4096; 3], "mma_tf32_128x128x32"),
             // A GeForce's tensor cores in tf32 are no faster than its CUDA cores in f32.
             ([512; 3], if is_geforce { "gemm_f32_32x32x8" } else { "mma_tf32_64x64x32" }),
-            ([4095, 4093, 4097], if is_geforce { "async_copy" } else { "mma_tf32_128x128x32" }),
+            ([4095, 4093, 4097], if is_geforce { "gemm_f32_128x128x16" } else { "mma_tf32_128x128x32" }),
         ] {
             let name = auto(shape, Compute::Tf32, &target);
             assert_eq!(name, kernel, "{capability:?} {shape:?}");
             let native = auto(shape, Compute::Native, &target);
             assert_ne!(variant(native).scheme, Scheme::Tf32, "{capability:?} {shape:?}: {native}");
+            if shape[0] > 4000 {
+                assert_eq!(native, "gemm_f32_128x128x16", "{capability:?} {shape:?}");
+            }
         }
     }
     assert_eq!(auto([512; 3], Compute::Tf32, &Target::cpu(2)), "gemm_f32_128x128x8");
