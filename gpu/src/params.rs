@@ -100,6 +100,35 @@ pub struct ScaleStrides {
     pub b: [u64; 2],
 }
 
+/// A matrix that is rounded to 8 bits, and the groups that have a scale each. Pitches and strides
+/// are in elements.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
+pub struct QuantiseParams {
+    /// The matrix's rows.
+    pub rows: u32,
+    /// The matrix's columns.
+    pub cols: u32,
+    /// Rows of a group: 1 or 128.
+    pub down: u32,
+    /// Columns of a group: of one row any number, of 128 rows 128.
+    pub width: u32,
+    /// Groups side by side.
+    pub across: u32,
+    /// Threads of a group: 8 for at most 128 elements, or 32, 64, .. up to 512. 512 where it has
+    /// several rows.
+    pub threads: u32,
+    /// From one row to the next: where a group has several rows, at most [`MOST_PITCH`].
+    pub from_pitch: u64,
+    /// From one row of the result to the next.
+    pub to_pitch: u64,
+    /// From the scale of a group to that of the one below, and to the next.
+    pub scales: [u64; 2],
+}
+
+/// 32 rows of this many elements are counted by 32 bits.
+pub const MOST_PITCH: u64 = (1 << 27) - 1;
+
 /// Sums stay as they are.
 pub const NO_SCALES: u32 = 0;
 /// A scale for each row of A, and one for each column of B.
@@ -128,6 +157,10 @@ pub const SILU: u32 = 4;
 // SAFETY: `#[repr(C)]` numbers, eight u32 and eleven words of eight bytes, without padding.
 #[cfg(not(target_arch = "nvptx64"))]
 unsafe impl simt::Record for GemmParams {}
+
+// SAFETY: `#[repr(C)]` numbers, six u32 and four words of eight bytes, without padding.
+#[cfg(not(target_arch = "nvptx64"))]
+unsafe impl simt::Record for QuantiseParams {}
 
 // SAFETY: `#[repr(C)]` numbers, four words of eight bytes.
 #[cfg(not(target_arch = "nvptx64"))]

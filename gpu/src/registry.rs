@@ -139,6 +139,8 @@ static PROGRAMS: &[Design] = programs! {
     kernels::reduce::reduce_f64: Product, "the sum of partial products, with C of f64";
     kernels::reduce::reduce_i32: Product, "the sum of partial products, with C of i32";
     kernels::reduce::reduce_half: Product, "the sum of partial products, with C of bf16 or f16";
+    kernels::quantise::quantise_f32: Function("quantise"), "f32 matrices rounded to 8 bits, with their scales";
+    kernels::quantise::quantise_half: Function("quantise"), "bf16 or f16 matrices rounded to 8 bits, with their scales";
     kernels::emulated::split_bf16x3::split_bf16x3: Product,
         "f32 matrices split into three slices of bf16";
     kernels::emulated::split_f16x2::split_f16x2: Product,

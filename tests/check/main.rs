@@ -20,6 +20,7 @@ mod operand;
 mod pad;
 mod pipelines;
 mod profile;
+mod quantise;
 mod raw;
 mod reduce;
 mod registry;

@@ -9,6 +9,7 @@
 //!   emulated     f32 split into slices of bf16 or f16, on Hopper's tensor cores
 //!   pack         copies of operands with aligned rows, and transposes
 //!   reduce       sums of partial products: split-K over the grid
+//!   quantise     matrices rounded to 8 bits, with their scales
 //! ```
 //!
 //! A family has a page (`mod.rs`), one or several main loops, and a table of its kernels
@@ -25,6 +26,7 @@ pub mod gemm;
 pub mod mma;
 #[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90a"))]
 pub mod pack;
+pub mod quantise;
 pub mod reduce;
 #[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90a"))]
 pub mod tma;

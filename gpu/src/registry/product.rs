@@ -58,13 +58,15 @@ pub enum Program {
     Example(&'static str),
     /// A product that needs the kernel.
     Product,
+    /// A function of the library.
+    Function(&'static str),
 }
 
 impl Program {
-    /// The name of the subcommand or example. Products have many names.
+    /// The name of the subcommand, example or function. Products have many names.
     pub fn name(self) -> Option<&'static str> {
         match self {
-            Program::Command(name) | Program::Example(name) => Some(name),
+            Program::Command(name) | Program::Example(name) | Program::Function(name) => Some(name),
             Program::Product => None,
         }
     }
@@ -76,6 +78,7 @@ impl fmt::Display for Program {
             Program::Command(name) => write!(f, "`cargo run -p host -- {name}` runs it"),
             Program::Example(name) => write!(f, "`cargo run -p host --example {name}` runs it"),
             Program::Product => f.write_str("a product that needs it launches it"),
+            Program::Function(name) => write!(f, "the library's `{name}` launches it"),
         }
     }
 }

@@ -126,6 +126,7 @@ pub const REPRESENTATIVES: &[(&str, &[&str])] = &[
     // The last columns and rows of a tile, in all layouts, and a stage that has two slabs.
     ("kernels/mma/boxes.rs", &["mma_f64_128x64x16", "mma_f64_64x32x32"]),
     ("kernels/mma/by_tma.rs", &["mma_f64_128x64x16", "mma_f64_64x32x32"]),
+    ("quantise", &["quantise_f32", "quantise_half"]),
     ("reduce", &["reduce_f32", "reduce_half", "reduce_f64", "reduce_i32"]),
     // Copies of unaligned rows: before a product, and in the background of one.
     (

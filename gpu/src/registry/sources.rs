@@ -63,6 +63,7 @@ const SOURCES: &[(&str, &str)] = &[
     ("kernels/mma/table.rs", include_str!("../kernels/mma/table.rs")),
     ("kernels/mma/tile.rs", include_str!("../kernels/mma/tile.rs")),
     ("kernels/pack.rs", include_str!("../kernels/pack.rs")),
+    ("kernels/quantise.rs", include_str!("../kernels/quantise.rs")),
     ("kernels/reduce.rs", include_str!("../kernels/reduce.rs")),
     ("kernels/tma/main_loop.rs", include_str!("../kernels/tma/main_loop.rs")),
     ("kernels/tma/mod.rs", include_str!("../kernels/tma/mod.rs")),

@@ -17,6 +17,7 @@ mod memory;
 mod mutation;
 mod numbers;
 mod product;
+mod quantise;
 mod reduce;
 mod slices;
 mod tensor;
@@ -24,7 +25,7 @@ mod tensor;
 use std::{hash::Hasher, process::ExitCode, sync::atomic::Ordering::Relaxed, time::Instant};
 
 use gpu::{
-    checked::kernels::{emulated, pack, reduce as adds},
+    checked::kernels::{emulated, pack, quantise as rounded, reduce as adds},
     registry::{self, Entry, Product},
 };
 use simt::{Bf16, Constants, F16, with_types};
@@ -134,6 +135,11 @@ fn trials_of(entry: &'static Entry) -> Result<Vec<Trial>, String> {
             "reduce_half" => {
                 let bf16 = Constants::NONE.with_word("half", "bf16");
                 reduce::sums::<f32, Bf16>(&adds::reduce_half, bf16)
+            }
+            "quantise_f32" => quantise::rounds::<f32>(&rounded::quantise_f32, Constants::NONE),
+            "quantise_half" => {
+                let bf16 = Constants::NONE.with_word("half", "bf16");
+                quantise::rounds::<Bf16>(&rounded::quantise_half, bf16)
             }
             "split_bf16x3" => slices::splits::<Bf16>(&emulated::split_bf16x3::split_bf16x3),
             "split_f16x2" => slices::splits::<F16>(&emulated::split_f16x2::split_f16x2),
