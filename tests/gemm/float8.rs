@@ -1,6 +1,7 @@
 //! Products of e4m3, e5m2 and i8 with a C of f32, bf16 or f16, by every kernel, in every layout.
 
 mod case;
+mod quantise;
 mod scales;
 
 use host::{Bf16, Device, E4m3, E5m2, F16, Matrix, gemm::Scalar};

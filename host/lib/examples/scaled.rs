@@ -1,5 +1,5 @@
-//! A product of f32 matrices in e4m3, a byte an element, with scales: how far it is off, and how
-//! long it takes.
+//! A product of f32 matrices in e4m3, a byte an element, with scales: how long the rounding takes,
+//! how far the product is off, and how long it takes.
 //!
 //! ```console
 //! $ cargo run -p gpu-gemm --example scaled -- 200x300x400
@@ -8,37 +8,49 @@
 //!
 //! Each matrix has rows and columns of very different sizes, as the activations of networks have.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use gpu_gemm::{Bf16, Buffer, Device, E4m3, Error, Gemm, Matrix, MatrixView, Result, gemm::Scales};
+use gpu_gemm::{
+    Bf16, BoxElement, Device, E4m3, Error, Gemm, Granularity, Layout, Matrix, Result, Stream,
+    gemm::Scales, quantise,
+};
 
-/// The largest e4m3.
-const LARGEST: f32 = 448.0;
-
-const MATRIX: &str = "one scale a matrix";
-const ROWS_COLS: &str = "a scale a row and column";
-const BY_COLS: &str = "1 x 128 and 128 x 128, A's by columns";
-
-/// How long each product is timed, in launches.
+/// How often each launch is repeated to be timed.
 const LAUNCHES: u32 = 50;
 
-/// A matrix in e4m3, and the scales of its blocks.
-struct Scaled {
-    numbers: Vec<E4m3>,
-    scales: Vec<f32>,
+/// The time of a launch, of many one after the other.
+fn timed(stream: &Stream, mut launch: impl FnMut() -> Result<()>) -> Result<Duration> {
+    launch()?;
+    stream.synchronize()?;
+    let begin = Instant::now();
+    for _ in 0..LAUNCHES {
+        launch()?;
+    }
+    stream.synchronize()?;
+    Ok(begin.elapsed() / LAUNCHES)
 }
 
-/// Divides each block by its largest element over the largest e4m3, and rounds.
-fn scaled(values: &[f32], [rows, cols]: [usize; 2], [down, across]: [usize; 2]) -> Scaled {
-    let blocks = [rows.div_ceil(down), cols.div_ceil(across)];
-    let mut scales = vec![0f32; blocks[0] * blocks[1]];
-    let block = |at: usize| at / cols / down * blocks[1] + at % cols / across;
-    for (at, value) in values.iter().enumerate() {
-        scales[block(at)] = scales[block(at)].max(value.abs() / LARGEST);
-    }
-    scales.iter_mut().filter(|scale| **scale == 0.0).for_each(|scale| *scale = 1.0);
-    let number = |(at, value): (usize, &f32)| E4m3::from_f32(value / scales[block(at)]);
-    Scaled { numbers: values.iter().enumerate().map(number).collect(), scales }
+/// A matrix in e4m3, and its scales in that layout. It says how long that takes.
+fn scaled<T: BoxElement>(
+    stream: &Stream,
+    x: &Matrix<T>,
+    granularity: Granularity,
+    layout: Layout,
+) -> Result<(Matrix<E4m3>, Matrix<f32>)> {
+    let (device, rows, cols) = (x.device(), x.rows(), x.cols());
+    let (down, across) = granularity.scales(rows, cols);
+    let mut q = Matrix::zeros(device, rows, cols)?;
+    let leading = if layout == Layout::RowMajor { across } else { down };
+    let mut scales = Matrix::with_layout(device, down, across, layout, leading)?;
+    let time =
+        timed(stream, || quantise(stream, granularity, x.view(), q.view_mut(), scales.view_mut()))?;
+    let bytes = rows * cols * (size_of::<T>() + 1) + 4 * down * across;
+    println!(
+        "{rows} x {cols} of {} to e4m3, {granularity:?}: {time:.2?}, {:.2} GB/s",
+        T::NAME,
+        1e-9 * bytes as f64 / time.as_secs_f64()
+    );
+    Ok((q, scales))
 }
 
 /// From -1 to 1, times a power of two of the row and one of the column.
@@ -72,41 +84,32 @@ fn main() -> Result<()> {
     };
     let wanted = places.iter().map(exact).collect::<Vec<_>>();
 
-    // Of everything, of rows and columns, and of blocks. Those of A's blocks are stored row by row,
-    // or column by column, so that neighbouring rows have neighbouring scales.
-    for (name, of_a, of_b) in [
-        (MATRIX, [m, k], [k, n]),
-        (ROWS_COLS, [1, k], [k, 1]),
-        ("1 x 128 and 128 x 128", [1, 128], [128, 128]),
-        (BY_COLS, [1, 128], [128, 128]),
+    let x = Matrix::from_row_major(&device, m, k, &a)?;
+    let halves = a.iter().map(|x| Bf16::from_f32(*x)).collect::<Vec<_>>();
+    let half = Matrix::from_row_major(&device, m, k, &halves)?;
+    // B^T is stored row by row: both operands are contiguous along k.
+    let by_cols = (0..n * k).map(|at| b[at % k * n + at / k]).collect::<Vec<_>>();
+    let y = Matrix::from_row_major(&device, n, k, &by_cols)?;
+    for of in [Granularity::Row, Granularity::Block1x128, Granularity::Block128x128] {
+        scaled(&stream, &half, of, Layout::RowMajor)?;
+    }
+
+    // A's scales of blocks are stored row by row, or column by column, so that neighbouring rows
+    // have neighbouring scales.
+    let (rows, cols) = (Layout::RowMajor, Layout::ColMajor);
+    for (name, of_a, of_b, layout) in [
+        ("a scale a row and column", Granularity::Row, Granularity::Row, rows),
+        ("1 x 128 and 128 x 128", Granularity::Block1x128, Granularity::Block128x128, rows),
+        ("the same, A's by columns", Granularity::Block1x128, Granularity::Block128x128, cols),
     ] {
-        let (mut of_a, of_b) = (scaled(&a, [m, k], of_a), scaled(&b, [k, n], of_b));
-        if name == BY_COLS {
-            let blocks = k.div_ceil(128);
-            of_a.scales = (0..m * blocks).map(|at| of_a.scales[at % m * blocks + at / m]).collect();
-        }
-        let on_device = |scales: &[f32]| -> Result<Buffer<f32>> { device.upload(scales) };
-        let scales = [on_device(&of_a.scales)?, on_device(&of_b.scales)?];
-        let a = Matrix::from_row_major(&device, m, k, &of_a.numbers)?;
-        // B^T is stored row by row: both operands are contiguous along k.
-        let by_cols = (0..n * k).map(|at| of_b.numbers[at % k * n + at / k]).collect::<Vec<_>>();
-        let b = Matrix::from_row_major(&device, n, k, &by_cols)?;
+        let (a, scales_a) = scaled(&stream, &x, of_a, layout)?;
+        let (b, scales_b) = scaled(&stream, &y, of_b, rows)?;
+        let (a_of, b_of) = (scales_a.view().into(), scales_b.view().t().into());
+        let gemm = Gemm::<E4m3, Bf16>::of_types().scales(match of_a {
+            Granularity::Row => Scales::RowsCols { a: a_of, b: b_of },
+            _ => Scales::Blocks { a: a_of, b: b_of },
+        });
         let mut c = Matrix::<Bf16>::zeros(&device, m, n)?;
-        let view = |i: usize, rows, cols| MatrixView::new(scales[i].all(), rows, cols, [cols, 1]);
-        let gemm = Gemm::<E4m3, Bf16>::of_types();
-        let gemm = match name {
-            MATRIX => gemm.alpha(of_a.scales[0] * of_b.scales[0]),
-            ROWS_COLS => {
-                gemm.scales(Scales::RowsCols { a: view(0, m, 1)?.into(), b: view(1, 1, n)?.into() })
-            }
-            _ => {
-                let blocks = k.div_ceil(128);
-                let strides = if name == BY_COLS { [1, m] } else { [blocks, 1] };
-                let a = MatrixView::new(scales[0].all(), m, blocks, strides)?;
-                let b = view(1, blocks, n.div_ceil(128))?;
-                gemm.scales(Scales::Blocks { a: a.into(), b: b.into() })
-            }
-        };
         let choice = gemm.run(&stream, a.view(), b.view().t(), c.view_mut())?;
         let got = c.to_row_major()?;
         let off = places.iter().zip(&wanted).map(|(&(row, col), (sum, size))| {
@@ -114,12 +117,9 @@ fn main() -> Result<()> {
         });
         let (worst, mean) =
             off.fold((0f64, 0.0), |(most, sum), off| (most.max(off), sum + off / 64.0));
-        let begin = Instant::now();
-        for _ in 0..LAUNCHES {
-            gemm.launch(&stream, a.view(), b.view().t(), c.view_mut())?;
-        }
-        stream.synchronize()?;
-        let time = begin.elapsed() / LAUNCHES;
+        let time = timed(&stream, || {
+            gemm.launch(&stream, a.view(), b.view().t(), c.view_mut()).map(|_| ())
+        })?;
         let teraflops = 2e-12 * (m * n * k) as f64 / time.as_secs_f64();
         println!(
             "{name}: off by {mean:.1e} of the terms in the mean, {worst:.1e} at most; {time:.2?}, {teraflops:.1} TFLOP/s, {}",

@@ -56,6 +56,8 @@
 //! # Ok::<(), gpu_gemm::Error>(())
 //! ```
 //!
+//! [`quantise`] rounds a matrix to 8 bits, and gives the scales that [`Gemm::scales`] takes.
+//!
 //! **Streams and threads.** Work on one [`Stream`] runs in order. Where two streams use one matrix,
 //! and one of them writes it, the later work waits on the device for the earlier. Every type of
 //! this crate is `Send` and `Sync`. A program can use several devices at once; each has its own
@@ -140,6 +142,7 @@ pub mod product;
 #[doc(hidden)]
 pub mod progress;
 pub mod ptx;
+mod quantise;
 mod rows;
 mod shape;
 mod stream;
@@ -174,6 +177,7 @@ pub use new_file::{NewFile, NewSet, without_unfinished};
 pub use pinned::{Lines, Pinned};
 pub use pitched::{Pitched, Region};
 pub use progress::{progress, work};
+pub use quantise::{Granularity, quantise};
 pub use shape::Shape;
 pub use simt::{Bf16, E4m3, E5m2, F16, types::Type};
 pub use stream::{Event, Stream};

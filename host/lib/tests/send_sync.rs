@@ -26,7 +26,7 @@ fn every_public_type() {
     let named = send_and_sync! {
         Activation; Batch<'static, f32>; BatchMut<'static, f32>; Best; Bias<'static, f32>; Boxes<'static, f32>;
         BoxesMut<'static, f32>; BoxShape; Buffer<f32>; BufferView<'static, f32>; BufferViewMut<'static, f32>; Compute;
-        CudaProperties; Device; Devices; Error; Event; Gemm<'static, f32>; Graph; GraphOperand<'static>; Layout; Lines; Matrix<f32>; MatrixView<'static, f32>;
+        CudaProperties; Device; Devices; Error; Event; Gemm<'static, f32>; Graph; GraphOperand<'static>; Granularity; Layout; Lines; Matrix<f32>; MatrixView<'static, f32>;
         MatrixViewMut<'static, f32>; NewFile; NewSet; Pinned<f32>; Pitched<f32>; PlannedGemm<'static, f32>;
         PointerSymbol<f32>;
         PreparedMatrix<'static, f32>; Region; Shape; ShardLayout; Sharded<f32>; SliceView<'static, f32>; SliceViewMut<'static, f32>; Stream;
