@@ -5,7 +5,7 @@
 use std::{borrow::Cow, fmt::Display, ops::RangeInclusive, path::PathBuf};
 
 use gpu_gemm::{
-    Activation, Compute, Error, TuningCache, Type, gpu::registry::Entry,
+    Activation, Compute, Error, Granularity, TuningCache, Type, gpu::registry::Entry,
     names::must_be_a_kernel_of, product::counted,
 };
 use pyo3::{
@@ -75,6 +75,30 @@ arguments! {
     every: u32 = whole(1..=u32::MAX);
 }
 
+/// What has a scale of its own.
+///
+/// # Errors
+/// Those of the argument.
+pub(crate) fn scales(value: &Bound<'_, PyAny>) -> PyResult<Granularity> {
+    let limit = "must be 'rows', '1x128' or '128x128'";
+    match &*text("scales", value, limit)? {
+        "rows" => Ok(Granularity::Row),
+        "1x128" => Ok(Granularity::Block1x128),
+        "128x128" => Ok(Granularity::Block128x128),
+        _ => Err(outside("scales", value, limit)),
+    }
+}
+
+/// The type that [`quantised`](crate::quantise::quantised) rounds to, as [`out_dtype`].
+///
+/// # Errors
+/// As there.
+pub(crate) fn type_of_8_bits(value: &Bound<'_, PyAny>) -> PyResult<Type> {
+    let found = type_named(value)?.filter(|of| [Type::E4M3, Type::E5M2, Type::I8].contains(of));
+    let limit = "must be float8_e4m3fn, float8_e5m2 or int8";
+    found.ok_or_else(|| outside("dtype", value, limit))
+}
+
 /// The type of the result's elements: its name, or what NumPy, PyTorch or JAX has for it.
 ///
 /// # Errors
@@ -83,14 +107,18 @@ pub(crate) fn out_dtype(value: &Bound<'_, PyAny>) -> PyResult<Option<Type>> {
     if value.is_none() {
         return Ok(None);
     }
+    let refused = || outside("out_dtype", value, format!("must be None, {}", offered("out_dtype")));
+    type_named(value)?.map(Some).ok_or_else(refused)
+}
+
+/// The type with the name of a value.
+fn type_named(value: &Bound<'_, PyAny>) -> PyResult<Option<Type>> {
     // A type has the one attribute, a dtype of NumPy the other, and PyTorch's are `torch.float32`.
     let attribute =
         ["__name__", "name"].into_iter().find_map(|of| value.getattr_opt(of).transpose());
     let name = attribute.transpose()?.unwrap_or_else(|| value.clone()).str()?;
     let name = name.to_string_lossy();
-    let found = named(name.trim_start_matches("torch."));
-    let refused = || outside("out_dtype", value, format!("must be None, {}", offered("out_dtype")));
-    found.map(Some).ok_or_else(refused)
+    Ok(named(name.trim_start_matches("torch.")))
 }
 
 /// Where the answers of a tuned product are. `None`: it is not tuned.

@@ -444,16 +444,29 @@ pub(crate) fn launch(
     after: [Option<u64>; ARRAYS],
     waits: bool,
 ) -> PyResult<()> {
+    // SAFETY: the arrays are in this GPU's memory. Their module frees them in the order of the
+    // stream, or the product is waited for while the caller holds them.
+    on_streams(py, (stream, index), after, waits, |after| unsafe { product.launch(stream, after) })
+}
+
+/// Queues work on a stream, which is given the streams of the handles `after`. `waits`: for it.
+///
+/// # Errors
+/// Those of the work.
+pub(crate) fn on_streams(
+    py: Python,
+    (stream, index): (&Stream, usize),
+    after: [Option<u64>; ARRAYS],
+    waits: bool,
+    work: impl FnOnce([Option<&Stream>; ARRAYS]) -> gpu_gemm::Result<()> + Send,
+) -> PyResult<()> {
     let mut streams = [const { None }; ARRAYS];
     for (stream, handle) in streams.iter_mut().zip(after) {
         *stream = handle.map(|handle| foreign_stream(py, index, handle)).transpose()?;
     }
     let after = streams;
     let run = || {
-        let after = after.each_ref().map(Option::as_deref);
-        // SAFETY: the arrays are in this GPU's memory. Their module frees them in the order of the
-        // stream, or the product is waited for while the caller holds them.
-        let outcome = unsafe { product.launch(stream, after) };
+        let outcome = work(after.each_ref().map(Option::as_deref));
         // After an error, too: products of the same call may be running.
         let ended = if waits { stream.synchronize() } else { Ok(()) };
         outcome.and(ended)

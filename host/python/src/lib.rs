@@ -15,6 +15,7 @@ mod interrupt;
 mod laboratory;
 mod prepared;
 mod product;
+mod quantise;
 mod reports;
 mod results;
 mod shape;
@@ -40,7 +41,9 @@ fn check_interpreter(py: Python) -> PyResult<()> {
 /// Products of arrays by kernels written in Rust.
 #[pymodule]
 mod _native {
-    use gpu_gemm::{Activation, Compute, Device, TuningCache, Type, gpu::registry::Entry};
+    use gpu_gemm::{
+        Activation, Compute, Device, Granularity, TuningCache, Type, gpu::registry::Entry,
+    };
     use pyo3::prelude::*;
 
     /// The package's version, as Cargo has it.
@@ -204,6 +207,35 @@ mod _native {
             device,
         };
         options.multiplied(py, a, b)
+    }
+
+    /// An array rounded to 8 bits, and its scales: (q, scales), which scaled_matmul takes.
+    ///
+    /// An element of q stands for itself times its scale. A scale is the greatest finite magnitude
+    /// of its elements over the largest number of the type, and 1 where all are zero. What is in
+    /// host memory is rounded by the CPU.
+    ///
+    /// Arguments
+    ///   x: (m, k), of float32, bfloat16 or float16.
+    ///   scales: "rows" for (m, 1), one for each row; "1x128" for (m, k / 128), rounded up, one for
+    ///     each 1 x 128; "128x128" for (m / 128, k / 128), rounded up, one for each 128 x 128.
+    ///   dtype: the type of q: float8_e4m3fn, float8_e5m2 or int8, by its name or as a dtype.
+    ///   stream: of matmul.
+    /// For b of scaled_matmul, round its transpose, and pass q.T and scales.T.
+    ///
+    /// Errors
+    ///   Those of matmul.
+    #[pyfunction]
+    #[pyo3(signature = (x, scales, dtype, *, stream=None))]
+    fn quantise<'py>(
+        x: &Bound<'py, PyAny>,
+        #[pyo3(from_py_with = argument::scales)] scales: Granularity,
+        #[pyo3(from_py_with = argument::type_of_8_bits)] dtype: Type,
+        stream: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
+        let stream = stream.map(handle).transpose()?;
+        let [q, scales] = crate::quantise::quantised(x, scales, dtype, stream)?;
+        Ok((q, scales))
     }
 
     /// A product of these arrays, to be run many times: its arguments are checked once.

@@ -122,20 +122,20 @@ impl Product {
 
 /// Stands for the promises of the caller of [`Product::launch`] or [`Product::run_copied`].
 #[derive(Clone, Copy)]
-struct InPlace(());
+pub(crate) struct InPlace(());
 
 impl InPlace {
     /// # Safety
     /// 1. The value is given to the functions for one product whose arrays are as its caller was
     ///    promised.
-    unsafe fn new() -> Self {
+    pub(crate) unsafe fn new() -> Self {
         InPlace(())
     }
 }
 
 /// A buffer of elements where they are. Work on `after` so far is waited for by the next stream
 /// that uses it.
-fn foreign<T: Output>(
+pub(crate) fn foreign<T: Output>(
     device: &Device,
     address: u64,
     len: usize,

@@ -19,6 +19,7 @@ def test_the_version_is_the_package_s():
     "name, arguments",
     [
         ("matmul", "a, b, *, out=None, out_dtype=None, alpha=1.0, beta=0.0, bias=None, activation=None, compute=None, invariant=False, tune=None, stream=None, device=None"),
+        ("quantise", "x, scales, dtype, *, stream=None"),
         ("scaled_matmul", "a, b, scale_a, scale_b, *, out=None, out_dtype=None, alpha=1.0, beta=0.0, bias=None, activation=None, invariant=False, tune=None, stream=None, device=None"),
         ("prepare", "a, b, *, scale_a=None, scale_b=None, out=None, out_dtype=None, alpha=1.0, beta=0.0, bias=None, activation=None, compute=None, invariant=False, tune=None, device=None"),
         ("check", "kernel, m=64, n=64, k=64, *, orders=3"),

@@ -239,3 +239,47 @@ def test_refusals(call, kind, message):
     with pytest.raises(kind) as caught:
         call()
     assert str(caught.value).startswith(message)
+
+
+@pytest.mark.parametrize("dtype, largest", [(E4M3, 448), (E5M2, 57344), (np.int8, 127)])
+@pytest.mark.parametrize("kind, block", [("rows", (1, 10**6)), ("1x128", (1, 128)), ("128x128", (128, 128))])
+@pytest.mark.parametrize("of", [np.float32, np.float16, ml_dtypes.bfloat16])
+def test_quantise_is_the_documented_rounding(of, kind, block, dtype, largest):
+    rng = np.random.default_rng(7)
+    m, k = 130, 275
+    x = (rng.standard_normal((m, k)) * rng.choice([0, 1, 2.0**-9, 64], (m, 1))).astype(of)
+    for given_x in [x, np.asfortranarray(x)]:
+        q, scales = gpu_gemm.quantise(given_x, kind, dtype)
+        down, across = min(block[0], m), min(block[1], k)
+        assert q.dtype == dtype and scales.dtype == np.float32 and q.shape == x.shape
+        assert scales.shape == (-(-m // down), -(-k // across))
+        for i, j in np.ndindex(*scales.shape):
+            part = np.s_[i * down : (i + 1) * down, j * across : (j + 1) * across]
+            most = np.abs(x[part].astype(np.float32)).max()
+            scale = most / np.float32(largest) if most else np.float32(1)
+            assert scales[i, j] == scale
+            divided = x[part].astype(np.float32) * (np.float32(1) / scale)
+            rounded = np.rint(divided) if dtype == np.int8 else divided
+            assert (wide(q[part]) == wide(rounded.astype(dtype))).all()
+
+
+def test_what_was_quantised_is_multiplied():
+    rng = np.random.default_rng(8)
+    x, w = rng.standard_normal((5, 300), np.float32), rng.standard_normal((200, 300), np.float32)
+    for kinds in [("rows", "rows"), ("1x128", "128x128")]:
+        (qx, of_x), (qw, of_w) = (gpu_gemm.quantise(a, kind, E4M3) for a, kind in zip((x, w), kinds))
+        c = gpu_gemm.scaled_matmul(qx, qw.T, of_x, of_w.T, device="cpu")
+        assert (np.abs(c - x @ w.T) <= (2 * 2.0**-4 + 0.02) * (np.abs(x) @ np.abs(w).T)).all()
+
+
+def test_quantise_names_what_is_wrong():
+    x = np.ones((3, 4), np.float32)
+    for arguments, error, message in [
+        ((x, "columns", E4M3), ValueError, "scales = 'columns': must be 'rows', '1x128' or '128x128'"),
+        ((x, "rows", "float32"), ValueError, "dtype = 'float32': must be float8_e4m3fn, float8_e5m2 or int8"),
+        ((x[0], "rows", E4M3), ValueError, "x.ndim = 1: must be 2"),
+        ((x.astype(np.float64), "rows", E4M3), TypeError, "x.dtype = float64: must be float32, bfloat16 or float16"),
+    ]:
+        with pytest.raises(error) as raised:
+            gpu_gemm.quantise(*arguments)
+        assert message in str(raised.value)

@@ -16,6 +16,7 @@ from ._native import (
     matmul,
     prepare,
     profile,
+    quantise,
     scaled_matmul,
 )
 
@@ -31,5 +32,6 @@ __all__ = [
     "matmul",
     "prepare",
     "profile",
+    "quantise",
     "scaled_matmul",
 ]

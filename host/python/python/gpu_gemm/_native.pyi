@@ -19,6 +19,7 @@ __all__ = [
     "matmul",
     "prepare",
     "profile",
+    "quantise",
     "scaled_matmul",
 ]
 __version__: str
@@ -150,6 +151,13 @@ def scaled_matmul(
     stream: object = None,
     device: str | None = None,
 ) -> _A: ...
+def quantise(
+    x: _A,
+    scales: Literal["rows", "1x128", "128x128"],
+    dtype: object,
+    *,
+    stream: object = None,
+) -> tuple[_A, _A]: ...
 def prepare(
     a: object,
     b: object,
