@@ -11,17 +11,19 @@ use simt::{
     checked::{In, Out},
 };
 
-/// Rows, columns, pitches, rows and columns of a group, its threads. Aligned and not; groups of one
-/// warp, of several, and of a part of one.
-const CASES: [(usize, usize, [usize; 2], [usize; 2], usize); 7] = [
-    (5, 136, [136, 144], [1, 128], 8),
-    (3, 131, [131, 133], [1, 128], 8),
-    (17, 520, [520, 520], [1, 520], 64),
-    (3, 300, [300, 301], [1, 300], 32),
-    (1, 8200, [8200, 8200], [1, 8200], 512),
-    (130, 144, [144, 144], [128, 128], 512),
-    (130, 130, [135, 131], [128, 128], 512),
+/// Rows, columns, both pitches, rows and columns of a group, its threads. Aligned and not; groups of
+/// one warp, of several, and of a part of one.
+const CASES: [[usize; 7]; 7] = [
+    [5, 136, 136, 144, 1, 128, 8],
+    [3, 131, 131, 133, 1, 128, 8],
+    [17, 520, 520, 520, 1, 520, 64],
+    [3, 300, 300, 301, 1, 300, 32],
+    [1, 8200, 8200, 8200, 1, 8200, 512],
+    [130, 144, 144, 144, 128, 128, 512],
+    [130, 130, 135, 131, 128, 128, 512],
 ];
+
+type Params<T> = (QuantiseParams, In<T>, Out<u8>, Out<f32>);
 
 /// From 2^-3 to 14 times 2^3, of either sign: each is its scale times an e4m3 where the greatest of
 /// the group is 112.
@@ -30,19 +32,16 @@ fn number(at: usize) -> f32 {
     if at.is_multiple_of(3) { -value } else { value }
 }
 
-fn rounds<T: Element, S: Element>(
-    kernel: &Kernel<(QuantiseParams, In<T>, Out<u8>, Out<f32>)>,
-    stored: fn(f32) -> S,
-) -> usize {
+fn rounds<T: Element, S: Element>(kernel: &Kernel<Params<T>>, stored: fn(f32) -> S) -> usize {
     let constants = Constants::NONE.with("fraction", 3);
     let constants = match size_of::<T>() {
         2 => constants.with_word("half", "bf16"),
         _ => constants,
     };
     let mut runs = 0;
-    for (rows, cols, [from_pitch, to_pitch], [down, width], threads) in CASES {
+    for [rows, cols, from_pitch, to_pitch, down, width, threads] in CASES {
         // The greatest is in the first row or column of each group.
-        let value = |row: usize, col: usize| match row % down == 0 && col % width < 3 {
+        let value = |row: usize, col: usize| match row.is_multiple_of(down) && col % width < 3 {
             true => 112.0,
             false => number(row * cols + col),
         };

@@ -68,6 +68,7 @@ impl Rounding {
 
     /// The number nearest to one that is at most the largest, of two to the even one. NaN is 0,
     /// and infinities are the largest.
+    #[allow(clippy::manual_clamp, reason = "two instructions; `clamp` keeps NaN by four")]
     #[inline(always)]
     fn integer(value: f32) -> u32 {
         // The last bit of the sum is 1.
@@ -213,7 +214,7 @@ fn greatest_of_group(most: u32, threads: usize, mut of_warps: Shared<u32, WARPS>
     }
     thread::sync_threads();
     // The warps of a group are neighbours, and their number is a power of two.
-    let first = thread / WARP & !(warps - 1);
+    let first = (thread / WARP) & !(warps - 1);
     warp::reduce_max(warp::ALL, of_warps[first + (thread & (warps - 1))])
 }
 

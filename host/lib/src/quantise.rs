@@ -95,19 +95,16 @@ pub fn quantise<T: BoxElement, Q: BoxElement>(
     q: MatrixViewMut<Q>,
     scales: MatrixViewMut<f32>,
 ) -> Result<()> {
-    let of = |view: &MatrixView<T>| (view.rows(), view.cols(), view.strides());
-    let matrix = |(rows, cols, strides): (usize, usize, [usize; 2]), elements| Operand {
-        rows,
-        cols,
-        strides,
-        elements,
+    let operand = |size: (usize, usize), strides, elements| {
+        let (rows, cols) = size;
+        Operand { rows, cols, strides, elements }
     };
-    let x = matrix(of(&x), AnyView::from(x.elements()));
-    let of = (q.rows(), q.cols(), q.strides());
-    let q = matrix(of, AnyView::from(q.into_elements()));
-    let of = (scales.rows(), scales.cols(), scales.strides());
-    let scales = matrix(of, AnyView::from(scales.into_elements()));
-    Quantisation::new(stream, granularity, [T::TYPE, Q::TYPE], [x, q, scales])?.launch(stream)
+    let x = operand((x.rows(), x.cols()), x.strides(), AnyView::from(x.elements()));
+    let (size, strides) = ((q.rows(), q.cols()), q.strides());
+    let q = operand(size, strides, AnyView::from(q.into_elements()));
+    let (size, strides) = ((scales.rows(), scales.cols()), scales.strides());
+    let scales = operand(size, strides, AnyView::from(scales.into_elements()));
+    launch(stream, granularity, [T::TYPE, Q::TYPE], [x, q, scales])
 }
 
 /// A matrix of any type.
@@ -138,133 +135,113 @@ impl Operand<'_> {
     }
 }
 
-/// A launch whose arguments were checked.
-struct Quantisation<'a> {
-    kernel: &'static dyn AnyKernel,
-    config: LaunchConfig,
-    params: QuantiseParams,
-    memory: [AnyView<'a>; 3],
-}
-
 const NAMES: [&str; 3] = ["x", "q", "scales"];
 
-impl<'a> Quantisation<'a> {
-    fn new(
-        stream: &Stream,
-        granularity: Granularity,
-        [of_x, of_q]: [Type; 2],
-        [x, q, scales]: [Operand<'a>; 3],
-    ) -> Result<Self> {
-        let kernel: &dyn AnyKernel = match of_x {
-            _ if of_x == Type::F32 => &quantise_f32,
-            _ if Half::TYPES.contains(&of_x) => &quantise_half,
-            _ => return Err(Error::argument("x", of_x, "must be of f32, bf16 or f16")),
-        };
-        let fraction = match of_q {
-            _ if of_q == Type::E4M3 => 3,
-            _ if of_q == Type::E5M2 => 2,
-            _ if of_q == Type::I8 => INTEGERS,
-            _ => return Err(Error::argument("q", of_q, "must be of e4m3, e5m2 or i8")),
-        };
-        let sizes = [(x.rows, x.cols), (x.rows, x.cols), granularity.scales(x.rows, x.cols)];
-        for ((name, of), (rows, cols)) in NAMES.into_iter().zip([x, q, scales]).zip(sizes) {
-            let (device, own) = (stream.device(), of.elements.device());
-            if own != device {
-                let limit = format!("must be on the stream's device, {}", device.name());
-                return Err(Error::argument(name, own.name(), limit));
-            }
-            if (of.rows, of.cols) != (rows, cols) {
-                let value = format!("{} x {}", of.rows, of.cols);
-                return Err(Error::argument(name, value, format!("must be {rows} x {cols}")));
-            }
+/// [`quantise`] of these types.
+fn launch(
+    stream: &Stream,
+    granularity: Granularity,
+    [of_x, of_q]: [Type; 2],
+    operands: [Operand; 3],
+) -> Result<()> {
+    let kernel: &dyn AnyKernel = match of_x {
+        _ if of_x == Type::F32 => &quantise_f32,
+        _ if Half::TYPES.contains(&of_x) => &quantise_half,
+        _ => return Err(Error::argument("x", of_x, "must be of f32, bf16 or f16")),
+    };
+    let fraction = match of_q {
+        _ if of_q == Type::E4M3 => 3,
+        _ if of_q == Type::E5M2 => 2,
+        _ if of_q == Type::I8 => INTEGERS,
+        _ => return Err(Error::argument("q", of_q, "must be of e4m3, e5m2 or i8")),
+    };
+    let size = (operands[0].rows, operands[0].cols);
+    let sizes = [size, size, granularity.scales(size.0, size.1)];
+    for (number, (of, (rows, cols))) in operands.iter().zip(sizes).enumerate() {
+        let (name, device, own) = (NAMES[number], stream.device(), of.elements.device());
+        if own != device {
+            let limit = format!("must be on the stream's device, {}", device.name());
+            return Err(Error::argument(name, own.name(), limit));
         }
-        for (one, other) in [(0, 1), (0, 2), (1, 2)] {
-            let [a, b] = [one, other].map(|i| [x, q, scales][i].addresses());
-            if !a.is_empty() && !b.is_empty() && a.start < b.end && b.start < a.end {
-                let (value, limit) = (format!("at {:#x}", a.start), NAMES[other]);
-                return Err(Error::argument(
-                    NAMES[one],
-                    value,
-                    format!("must not overlap {limit}"),
-                ));
+        if (of.rows, of.cols) != (rows, cols) {
+            let value = format!("{} x {}", of.rows, of.cols);
+            return Err(Error::argument(name, value, format!("must be {rows} x {cols}")));
+        }
+        let addresses = of.addresses();
+        for (other, written) in operands.iter().enumerate().skip(number + 1) {
+            let to = written.addresses();
+            let is_empty = addresses.is_empty() || to.is_empty();
+            if !is_empty && addresses.start < to.end && to.start < addresses.end {
+                let limit = format!("must not overlap {}", NAMES[other]);
+                return Err(Error::argument(name, format!("at {:#x}", addresses.start), limit));
             }
         }
-        // Blocks of 128 x 128 of a transpose are those of the matrix.
-        let is_by_rows = x.pitch().is_some() && q.pitch().is_some();
-        let turns = granularity == Granularity::Block128x128 && !is_by_rows;
-        let [x, q, scales] = if turns { [x.t(), q.t(), scales.t()] } else { [x, q, scales] };
-        let pitch = |name: &str, of: &Operand| {
-            let most = if granularity == Granularity::Block128x128 { MOST_PITCH } else { u64::MAX };
-            let pitch = of.pitch().map(|pitch| pitch as u64).filter(|pitch| *pitch <= most);
-            pitch.ok_or_else(|| {
-                let strides = if turns { of.t().strides } else { of.strides };
-                let limit = match granularity {
-                    Granularity::Block128x128 => format!(
-                        "must be 1 along the rows of x and q, or along the columns of both, and otherwise at most {most}"
-                    ),
-                    _ => "must be 1 along a row: transpose or copy it before".to_owned(),
-                };
-                Error::argument(format!("{name}.strides"), format!("{strides:?}"), limit)
-            })
-        };
-        let pitches = [pitch("x", &x)?, pitch("q", &q)?];
-        let (down, width) = match granularity {
-            Granularity::Row => (1, x.cols),
-            Granularity::Block1x128 => (1, SIDE),
-            Granularity::Block128x128 => (SIDE, SIDE),
-        };
-        // A thread has sixteen elements, unless a row has too many.
-        let threads = match down * width {
-            0..=SIDE => SIDE / EACH,
-            elements => elements.div_ceil(EACH).next_power_of_two().clamp(32, THREADS),
-        };
-        let groups = scales.rows.saturating_mul(scales.cols);
-        let most = u32::MAX as usize - THREADS;
-        if [x.rows, x.cols, groups].iter().any(|count| *count > most) {
-            let limit = format!("may have {most} rows, columns and scales at most");
-            return Err(Error::argument("x", format!("{} x {}", x.rows, x.cols), limit));
-        }
-        let config = LaunchConfig::new(
-            [groups.div_ceil(THREADS / threads) as u32, 1, 1],
-            [THREADS as u32, 1, 1],
-        );
-        let constants = config.constants.with("fraction", fraction);
-        let params = QuantiseParams {
-            rows: x.rows as u32,
-            cols: x.cols as u32,
-            down: down as u32,
-            width: width as u32,
-            across: scales.cols as u32,
-            threads: threads as u32,
-            from_pitch: pitches[0],
-            to_pitch: pitches[1],
-            scales: scales.strides.map(|stride| stride as u64),
-        };
-        let memory = [x, q, scales].map(|of| of.elements);
-        Ok(Quantisation { kernel, config: LaunchConfig { constants, ..config }, params, memory })
     }
-
-    fn launch(self, stream: &Stream) -> Result<()> {
-        if self.config.grid[0] == 0 {
-            return Ok(());
-        }
-        let [x, q, scales] = self.memory;
-        let arguments: &mut NamedArguments = &mut [
-            ("shape", Box::new(Value(self.params))),
-            ("from", Box::new(x)),
-            ("to", Box::new(q)),
-            ("scales", Box::new(scales)),
-        ];
-        // SAFETY:
-        // 1. The kernel keeps inside the sizes and pitches of its parameters, and the views reach
-        //    from the first to the last element of those; the tests run it with guard bands.
-        // 2. Each element of `q`, and each scale, is written by the one thread that computes it,
-        //    and no two of them share memory (`MatrixViewMut`).
-        // 3. `x` is borrowed, the others mutably, and no two overlap (`new`). Work on other streams
-        //    is waited for.
-        // 4. The kernel has no pointer variables.
-        // 5. and 6. hold for every kernel of the registry.
-        // 7. A capture keeps what is used in it.
-        unsafe { stream.launch_named(self.kernel, &self.config, arguments) }
+    // Blocks of 128 x 128 of a transpose are those of the matrix.
+    let is_square = granularity == Granularity::Block128x128;
+    let turns = is_square && operands[..2].iter().any(|of| of.pitch().is_none());
+    let [x, q, scales] = if turns { operands.map(Operand::t) } else { operands };
+    let most = if is_square { MOST_PITCH } else { u64::MAX };
+    let mut pitches = [0; 2];
+    for (number, of) in [x, q].iter().enumerate() {
+        let pitch = of.pitch().map(|pitch| pitch as u64).filter(|pitch| *pitch <= most);
+        pitches[number] = pitch.ok_or_else(|| {
+            let limit = match is_square {
+                true => format!(
+                    "must be 1 along the rows of x and q, or along the columns of both, and otherwise at most {most}"
+                ),
+                false => "must be 1 along a row: transpose or copy it before".to_owned(),
+            };
+            let strides = format!("{:?}", operands[number].strides);
+            Error::argument(format!("{}.strides", NAMES[number]), strides, limit)
+        })?;
     }
+    let (down, width) = match granularity {
+        Granularity::Row => (1, x.cols),
+        Granularity::Block1x128 => (1, SIDE),
+        Granularity::Block128x128 => (SIDE, SIDE),
+    };
+    // A thread has sixteen elements, unless a row has too many.
+    let threads = match down * width {
+        0..=SIDE => SIDE / EACH,
+        elements => elements.div_ceil(EACH).next_power_of_two().clamp(32, THREADS),
+    };
+    let groups = scales.rows.saturating_mul(scales.cols);
+    let most = u32::MAX as usize - THREADS;
+    if [x.rows, x.cols, groups].iter().any(|count| *count > most) {
+        let limit = format!("may have {most} rows, columns and scales at most");
+        return Err(Error::argument("x", format!("{} x {}", size.0, size.1), limit));
+    }
+    if groups == 0 {
+        return Ok(());
+    }
+    let params = QuantiseParams {
+        rows: x.rows as u32,
+        cols: x.cols as u32,
+        down: down as u32,
+        width: width as u32,
+        across: scales.cols as u32,
+        threads: threads as u32,
+        from_pitch: pitches[0],
+        to_pitch: pitches[1],
+        scales: scales.strides.map(|stride| stride as u64),
+    };
+    let blocks = groups.div_ceil(THREADS / threads) as u32;
+    let config = LaunchConfig::new([blocks, 1, 1], [THREADS as u32, 1, 1]);
+    let constants = config.constants.with("fraction", fraction);
+    let arguments: &mut NamedArguments = &mut [
+        ("shape", Box::new(Value(params))),
+        ("from", Box::new(x.elements)),
+        ("to", Box::new(q.elements)),
+        ("scales", Box::new(scales.elements)),
+    ];
+    // SAFETY:
+    // 1. The kernel keeps inside the sizes and pitches of its parameters, and the views reach from
+    //    the first to the last element of those; the tests run it with guard bands.
+    // 2. Each element of `q`, and each scale, is written by one thread, and no two of them share
+    //    memory (`MatrixViewMut`).
+    // 3. `x` is borrowed, the others mutably, and no two overlap. Work on other streams is waited
+    //    for.
+    // 4. to 6. hold for every kernel of the registry.
+    unsafe { stream.launch_named(kernel, &LaunchConfig { constants, ..config }, arguments) }
 }
