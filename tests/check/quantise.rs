@@ -11,8 +11,8 @@ use simt::{
     checked::{In, Out},
 };
 
-/// Rows, columns, both pitches, rows and columns of a group, its threads. Aligned and not; groups of
-/// one warp, of several, and of a part of one.
+/// Rows, columns, both pitches, rows and columns of a group, its threads. Aligned and not; groups
+/// of one warp, of several, and of a part of one.
 const CASES: [[usize; 7]; 7] = [
     [5, 136, 136, 144, 1, 128, 8],
     [3, 131, 131, 133, 1, 128, 8],
