@@ -57,6 +57,10 @@ pub trait Staged {
     const UNALIGNED: bool = false;
 }
 
+/// What the kernels do in each step that have nothing to do.
+#[inline(always)]
+pub fn idle(_: &mut DynamicShared<f32>, _: usize) {}
+
 /// The row and the column of a lane, in a warp with `ROW_LANES` rows of lanes.
 #[inline(always)]
 pub fn place_of<const ROW_LANES: usize>(lane: usize) -> (usize, usize) {
@@ -285,8 +289,7 @@ impl<
         tiles: &mut DynamicShared<f32>,
         now: Steps,
         sums: &mut Sums<ROWS, COLS>,
-        are_last_four: bool,
-        mut during: impl FnMut(&mut DynamicShared<f32>, usize),
+        (are_last_four, mut during): (bool, impl FnMut(&mut DynamicShared<f32>, usize)),
         next: impl FnOnce(&mut DynamicShared<f32>) -> Steps,
     ) {
         let mut next = Some(next);

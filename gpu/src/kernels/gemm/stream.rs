@@ -2,8 +2,7 @@
 //! filled a few copies at a time.
 //!
 //! * **A block** of four warps computes a tile of 128 x 128 elements of C. Shared memory has three
-//!   stages of 16 k-steps: while one is multiplied, the next one arrives, and the third is filled.
-//!   Two blocks share an SM, also where that has 100 KiB of shared memory.
+//!   stages of 16 k-steps, so that two blocks share an SM also where that has 100 KiB of it.
 //! * **A warp** computes 64 x 64 elements, a lane 8 x 16 of them, by the [fragments](Fragment) of
 //!   the `tma` family: six loads of 128 bits for 128 multiply-adds.
 //! * **A thread** copies sixteen elements of each operand a stage, or four times four.
@@ -17,9 +16,6 @@
 //!
 //! A k-step is a row of shared memory: A's elements, B's, and four more that nobody reads. With
 //! them the 8 x 4 elements of a transposed copy are in different banks.
-//!
-//! An element is one sum in the order of k by fused multiply-adds: the bits of the other [main
-//! loop](super::main_loop).
 
 use super::{
     collective::{
@@ -33,27 +29,20 @@ use super::{
 };
 use crate::params::GemmParams;
 
-/// Rows and columns of a tile, and k-steps of a stage.
-pub const TILE: usize = 128;
-const BLOCK_K: usize = 2 * STEPS;
-
-/// Threads and warps of a block.
+/// Threads and warps of a block. It copies so many rows of a K-major A at once.
 pub const THREADS: usize = 128;
 const WARPS: usize = THREADS / 32;
-
-/// Rows of A, or columns of B, that a block copies at once from a K-major operand.
 const ROWS_AT_ONCE: usize = THREADS / STEPS;
 
-/// Rows and columns of a warp's part, and columns of a thread.
+/// Rows and columns of a tile and of a warp's part, and columns of a thread.
+const TILE: usize = 128;
 const PART: usize = TILE / 2;
 const COLS: usize = 16;
 
-/// Elements from a k-step to the next in shared memory.
+/// Elements from a k-step to the next in shared memory, of a stage, and of all.
+const BLOCK_K: usize = 2 * STEPS;
 const PITCH: usize = 2 * TILE + FOUR;
-
-/// Elements of a stage.
 const STAGE: usize = BLOCK_K * PITCH;
-
 /// Elements of all stages.
 pub const STAGES: usize = 3 * STAGE;
 
@@ -231,7 +220,7 @@ pub fn multiply(
             4 => b.copy(tiles, half, steps, whole),
             _ => {}
         };
-        fragment.multiply_add(&mut tiles, now, &mut sums, false, copy, |_| {
+        fragment.multiply_add(&mut tiles, now, &mut sums, (false, copy), |_| {
             copies::commit_group();
             to_copy = to_copy.saturating_sub(STEPS as u32);
             step += STEPS as u32;
@@ -280,26 +269,18 @@ pub fn multiply(
             }
         }
         thread::sync_threads();
-        // Neighbouring threads store neighbouring fours of a row, or fours of neighbouring rows if
-        // the elements of a row are not contiguous.
-        let across = TILE / FOUR;
-        let (mut row, mut col, apart, (next_row, next_col)) = match epilogue.has_rows() {
-            true => (t / across, t % across * FOUR, WARPS, (TOGETHER * WARPS, 0)),
-            false => {
-                let lanes = PART / TOGETHER;
-                (t % lanes, t / lanes * FOUR, lanes, (0, THREADS / lanes * FOUR))
-            }
-        };
-        for _ in 0..thread::opaque(PART * across / THREADS / TOGETHER) {
-            let columns = epilogue.columns(core::array::from_fn(|j| (first_col + col + j) as u32));
-            let rows: [_; TOGETHER] = core::array::from_fn(|i| row + i * apart);
+        // Neighbouring threads store neighbouring fours of a row.
+        let (mut row, col) = (t * FOUR / TILE, t * FOUR % TILE);
+        let columns = epilogue.columns(core::array::from_fn(|j| (first_col + col + j) as u32));
+        for _ in 0..thread::opaque(PART / WARPS / TOGETHER) {
+            let rows: [_; TOGETHER] = core::array::from_fn(|i| row + i * WARPS);
             let sums = rows.map(|row| {
                 let [b, a, d, c]: [f32; FOUR] = tiles.load128(row * SUMS_PITCH + col);
                 [a, b, c, d]
             });
             let rows = rows.map(|row| (first_row + half + row) as u32);
             epilogue.finish_any_fours(&[&columns; TOGETHER], rows, sums);
-            (row, col) = (row + next_row, col + next_col);
+            row += TOGETHER * WARPS;
         }
         half = thread::opaque(half + PART);
     }

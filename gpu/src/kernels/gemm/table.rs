@@ -96,8 +96,7 @@ macro_rules! through_registers {
     };
 }
 
-/// A kernel of [`stream`]: a large tile of f32. Barriers: for the first stage, in the loop, and
-/// before and after the sums of two warps.
+/// A kernel of [`stream`]. Barriers: for the first stage, in the loop, and two for the sums.
 macro_rules! streamed {
     ($name:ident: 128 x 128, 3 stages of 16) => {
         /// A, B and C of [`f32`]; tiles of 128 x 128 elements, fragments loaded ahead.

@@ -3,7 +3,7 @@
 use super::{
     collective::{
         epilogue::Epilogue,
-        fragment::{Fragment, ROWS, SLAB, STEPS, Steps, Sums, ThreadRows, place_of},
+        fragment::{Fragment, ROWS, SLAB, STEPS, Steps, Sums, ThreadRows, idle, place_of},
         vector::FOUR,
     },
     device::*,
@@ -115,31 +115,24 @@ pub fn multiply<
         let mut fragment = Fragment::load(&rows, &cols, &tiles, now);
         while left > 0 {
             let mut next = now;
-            fragment.multiply_add(
-                &mut tiles,
-                now,
-                &mut sums,
-                false,
-                |_, _| {},
-                |tiles| {
-                    step += STEPS as u32;
-                    if step == end {
-                        step = first;
-                        left -= 1;
-                        if left > 0 {
-                            consumer.release_warp();
-                            consumer.advance();
-                            // The warps take turns at filling the stages.
-                            if left >= STAGES as u32 - 1 {
-                                fill(tiles, left as usize % warps);
-                            }
-                            stage = consumer.wait_warp() * stage_elements;
+            fragment.multiply_add(&mut tiles, now, &mut sums, (false, idle), |tiles| {
+                step += STEPS as u32;
+                if step == end {
+                    step = first;
+                    left -= 1;
+                    if left > 0 {
+                        consumer.release_warp();
+                        consumer.advance();
+                        // The warps take turns at filling the stages.
+                        if left >= STAGES as u32 - 1 {
+                            fill(tiles, left as usize % warps);
                         }
+                        stage = consumer.wait_warp() * stage_elements;
                     }
-                    next = steps(stage, step);
-                    next
-                },
-            );
+                }
+                next = steps(stage, step);
+                next
+            });
             now = next;
         }
     }

@@ -29,7 +29,7 @@
 use super::{
     collective::{
         epilogue::Epilogue,
-        fragment::{Fragment, SLAB, STEPS, Steps, ThreadRows, place_of},
+        fragment::{Fragment, SLAB, STEPS, Steps, ThreadRows, idle, place_of},
         vector::FOUR,
     },
     device::*,
@@ -186,43 +186,36 @@ pub fn multiply<A: Operand, B: Operand, const STAGE: usize>(
                 let mut next = now;
                 let half = A::UNALIGNED && groups == 1;
                 ended = half;
-                fragment.multiply_add(
-                    &mut tiles,
-                    now,
-                    &mut sums,
-                    half,
-                    |_, _| {},
-                    |_| {
-                        step += STEPS as u32;
-                        groups -= ROUND;
-                        if groups == 0 {
-                            slab += match slab {
-                                0..FIRST => 1,
-                                FIRST => 1 + number as u32,
-                                _ => RINGS as u32,
-                            };
-                            let is_for_all = slab <= FIRST;
-                            step = if is_for_all { quarter } else { 0 };
-                            let p = slab * SLAB as u32 + step;
-                            ended = p >= steps;
-                            if is_for_all && !ended {
-                                groups = groups_of(steps - p, ROUND);
-                                of_all(slab).consumer().wait_warp();
-                                stage = stage_of(slab as usize, 0);
-                            } else if !ended {
-                                groups = groups_of(steps - p, ROUNDS * ROUND);
-                                consumer.release_warp();
-                                if slab <= LAST_AFTER {
-                                    tell();
-                                }
-                                consumer.advance();
-                                stage = stage_of(number, consumer.wait_warp());
+                fragment.multiply_add(&mut tiles, now, &mut sums, (half, idle), |_| {
+                    step += STEPS as u32;
+                    groups -= ROUND;
+                    if groups == 0 {
+                        slab += match slab {
+                            0..FIRST => 1,
+                            FIRST => 1 + number as u32,
+                            _ => RINGS as u32,
+                        };
+                        let is_for_all = slab <= FIRST;
+                        step = if is_for_all { quarter } else { 0 };
+                        let p = slab * SLAB as u32 + step;
+                        ended = p >= steps;
+                        if is_for_all && !ended {
+                            groups = groups_of(steps - p, ROUND);
+                            of_all(slab).consumer().wait_warp();
+                            stage = stage_of(slab as usize, 0);
+                        } else if !ended {
+                            groups = groups_of(steps - p, ROUNDS * ROUND);
+                            consumer.release_warp();
+                            if slab <= LAST_AFTER {
+                                tell();
                             }
+                            consumer.advance();
+                            stage = stage_of(number, consumer.wait_warp());
                         }
-                        next = steps_of(stage, step);
-                        next
-                    },
-                );
+                    }
+                    next = steps_of(stage, step);
+                    next
+                });
                 now = next;
             }
         }
