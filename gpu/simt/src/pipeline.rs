@@ -141,10 +141,9 @@ impl<const STAGES: usize, S: Scope> Pipeline<STAGES, S> {
         mbarrier::fence_init();
     }
 
-    /// [`init`](Self::init) for a pipeline that warps fill by their own writes, not by TMA. A stage
-    /// is full when `writers` have arrived at its [`full`](Producer::full) mbarrier: warps by
-    /// [`filled_warp`](Producer::filled_warp), or lanes by
-    /// [`arrive_after_copies`](Mbarrier::arrive_after_copies).
+    /// [`init`](Self::init) for a pipeline that warps fill by their own writes, not by copies. A
+    /// stage is full when `writers` warps have marked it as filled
+    /// ([`filled_warp`](Producer::filled_warp)).
     #[inline(always)]
     #[track_caller]
     pub fn init_for_writers(&self, writers: u32, readers: u32) {

@@ -305,8 +305,6 @@ pub static SPECIMENS: &[Specimen] = specimens! {
     pipelines::fenced_by_the_producer[boxes](1024, 2): [];
     pipelines::producer_and_consumers[boxes](2048, 2): [];
     pipelines::one_lane_for_its_warp[boxes](2048, 2): [];
-    pipelines::copies_told_to_an_mbarrier(128, 2): [];
-    pipelines::told_and_not_waited_for(128, 2): [ReadAfterWrite, Uninitialised, WriteAfterRead];
     tma::boxes_partly_outside[boxes](352, 6): [];
     tma::written_after_all_reads[boxes](128, 2): [];
     tma::fenced_before_the_copy[boxes](128, 2): [];

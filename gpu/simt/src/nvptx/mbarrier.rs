@@ -82,15 +82,6 @@ impl Mbarrier {
     }
 
     #[inline(always)]
-    pub fn arrive_after_copies(self) {
-        // SAFETY: as in `init`.
-        unsafe {
-            asm!("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [{}];", in(reg32) self.0,
-                options(nostack, preserves_flags));
-        }
-    }
-
-    #[inline(always)]
     pub fn expect(self, bytes: u32) {
         // SAFETY: as in `init`.
         unsafe {

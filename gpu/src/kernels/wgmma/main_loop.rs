@@ -3,8 +3,9 @@
 use super::{
     collective::{accumulators::ROWS, real::Real, wgmma_shape::WGMMA_M},
     device::{warpgroup::*, *},
-    scales::StageScales,
+    scales::Scales,
 };
+use crate::params::GemmParams;
 
 /// MMAs of a stage: 128 bytes along k.
 const MMAS: usize = 4;
@@ -20,10 +21,10 @@ pub fn k_steps_of_last<T: Factor>(steps: u32) -> u32 {
 
 /// Adds the products of `stages` pipeline stages to `all`, each stage in the tensor cores first:
 /// for sums that the tensor cores hold with few bits. All MMAs of a stage are issued: past k there
-/// are zeros. Its sum is multiplied by the `scales` of the stage, if there are any. `even` and
-/// `odd` are such sums in turn: a stage is multiplied while the one before is added. `before` is
-/// called before the MMAs of a stage are issued. The other arguments are those of
-/// [`accumulate_stages`].
+/// are zeros. Its sum is multiplied by the [`Scales`] of the stage. `even` and `odd` are such sums
+/// in turn: a stage is multiplied while the one before is added. `first` is the first stage, and
+/// `place` the first row and column of the warpgroup's sums. `before` is called before the MMAs of
+/// a stage are issued. The other arguments are those of [`accumulate_stages`].
 #[cfg_attr(target_arch = "nvptx64", inline(always))]
 #[track_caller]
 pub fn add_stages<
@@ -31,24 +32,27 @@ pub fn add_stages<
     A: Layout,
     B: Layout,
     S: Scope,
+    X: Scales,
     const TILE_ROWS: usize,
     const TILE_COLS: usize,
     const STAGES: usize,
 >(
     tiles: &mut DynamicShared<T>,
     (group, warp): (usize, usize),
-    stages: u32,
+    (first, stages): (u32, u32),
     (next, read): (&mut Consumer<STAGES, S>, &mut Consumer<STAGES, S>),
     [even, odd]: [&mut Accumulators<TILE_COLS, T::Sum>; 2],
     all: &mut Fragment<TILE_COLS, T::Sum>,
-    scales: &mut Option<StageScales<'_, TILE_ROWS>>,
+    (problem, scales, place): (&GemmParams, &X, (usize, usize)),
     before: impl Fn(u32),
 ) {
     if stages == 0 {
         return;
     }
-    // Here, not before the tiles: all that follows from the lane would be kept in registers.
-    let row = group * WGMMA_M + warp * ROWS + thread::lane_id() as usize / 4;
+    let row = place.0 + warp * ROWS + thread::lane_id() as usize / 4;
+    let load = |stage: u32| scales.of_stage::<T::Sum>(problem, first + stage, (row, place.1));
+    // They are loaded a stage before they are needed. (Two stages before was slower.)
+    let mut ahead = load(0);
     let mut begin = |stage: u32, part: &mut Accumulators<TILE_COLS, T::Sum>| {
         before(stage);
         let at = next.wait_warp() * ((TILE_ROWS + TILE_COLS) * A::DEPTH);
@@ -56,11 +60,9 @@ pub fn add_stages<
         part.multiply(rows, tiles.operand::<B>(at + TILE_ROWS * A::DEPTH));
         commit();
         next.advance();
-        // They are read while the tensor cores multiply.
-        match scales {
-            Some(scales) => scales.next((stage, stages), row),
-            None => [T::Sum::ONE; 2],
-        }
+        let [upper, lower, of_cols] = ahead;
+        ahead = load((stage + 1).min(stages - 1));
+        [upper.times(of_cols), lower.times(of_cols)]
     };
     let mut add = |part: &Fragment<TILE_COLS, T::Sum>, scale: [T::Sum; 2]| {
         // The tensor cores have read for the whole warpgroup.

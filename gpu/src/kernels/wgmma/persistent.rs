@@ -3,8 +3,7 @@
 //! * **A block** computes `TILE_ROWS x TILE_COLS` tiles of C, one after the other.
 //! * **A warpgroup** computes 64 rows of a tile. One more warpgroup is the producer.
 //! * **A warp** of the consumers stores 16 rows. Of the producer warpgroup, warp 0 issues copies,
-//!   and the other three have [background work](super::collective::background), or none. If blocks
-//!   have scales, warp 1 copies these.
+//!   and the other three have [background work](super::collective::background), or none.
 //! * **A thread** holds `TILE_COLS / 2` sums.
 
 use super::{
@@ -15,7 +14,7 @@ use super::{
     },
     device::{warpgroup::*, *},
     main_loop::{accumulate_stages, add_stages, k_steps_of_last},
-    scales::{ScaleRing, Scales},
+    scales::Scales,
 };
 use crate::params::GemmParams;
 
@@ -82,8 +81,6 @@ pub fn multiply<
     // If the first stage has elements to clear, the second one is multiplied first, while they are
     // cleared. (Unless the second one is the last, which may have fewer MMAs.)
     let position_of_first = |shift: u32, stages: u32| u32::from(shift > 0 && stages > 2);
-    let mut ring = ScaleRing::<TILE_ROWS>::declare::<A::Element>();
-    let of_blocks = scales.of_blocks();
 
     // A warp that does not initialise the pipeline meanwhile.
     if t == 32 {
@@ -92,9 +89,6 @@ pub fn multiply<
     }
     if t == 0 {
         pipeline.init(groups as u32);
-        if let (Some(ring), Some(_)) = (&ring, of_blocks) {
-            ring.init();
-        }
     }
     match BLOCKS {
         1 => thread::sync_threads(),
@@ -111,18 +105,6 @@ pub fn multiply<
             give_registers::<88>();
         } else {
             give_registers::<40>();
-        }
-        if warp == 1
-            && let (Some(ring), Some(scales)) = (&mut ring, of_blocks)
-        {
-            let mut copies = ring.copies();
-            while let Some((_, row, col)) = scheduler.next_tile() {
-                let (row, _, _, stages) = rows_of(row);
-                for stage in 0..stages {
-                    copies.begin((problem, scales), (0, stage, stages), (row, col));
-                }
-            }
-            copies.finish();
         }
         if warp > 0 {
             background.work();
@@ -175,7 +157,6 @@ pub fn multiply<
         take_registers::<232>();
     }
     let (mut next, mut read) = (pipeline.consumer(), pipeline.consumer());
-    let mut of_stages = ring.as_ref().map(|ring| ring.reads(of_blocks.is_some()));
     let order = OrderedBarrier::new(group, groups);
     loop {
         while let Some((product, row, col)) = scheduler.next_tile() {
@@ -193,15 +174,16 @@ pub fn multiply<
             // pipeline had no room for the last stage, which the first warpgroup waits for.
             let before = stages - stages.min(STAGES as u32);
             if const { A::Element::HAS_SHORT_SUMS } {
+                let first = (row as usize + group * WGMMA_M, (start + col) as usize);
                 let mut odd = Accumulators::zeroed();
-                add_stages::<_, A::Layout, B::Layout, S, TILE_ROWS, TILE_COLS, STAGES>(
+                add_stages::<_, A::Layout, B::Layout, S, X, TILE_ROWS, TILE_COLS, STAGES>(
                     &mut tiles,
                     mine,
-                    stages,
+                    (0, stages),
                     (&mut next, &mut read),
                     [&mut sums, &mut odd],
                     &mut all,
-                    &mut of_stages,
+                    (problem, scales, first),
                     // When a stage begins, the one before the last has been read.
                     |stage| {
                         if stage == before + 1 {

@@ -69,7 +69,7 @@ use super::{
     },
     device::{warpgroup::*, *},
     main_loop::{accumulate_stages, add_stages, k_steps_of_last},
-    scales::{ScaleRing, Scales},
+    scales::Scales,
 };
 use crate::params::GemmParams;
 
@@ -148,8 +148,6 @@ pub fn multiply<
     let (begin, end) = (stages * rank / splits, stages * (rank + 1) / splits);
     let of_last = k_steps_of_last::<A::Element>(if end == stages { problem.k } else { 0 });
     let mut scheduler = TileScheduler::<TILE_ROWS, TILE_COLS, 1>::new(problem, 0);
-    let mut ring = ScaleRing::<TILE_ROWS>::declare::<A::Element>();
-    let of_blocks = scales.of_blocks();
 
     // A warp that does not initialise the pipeline meanwhile.
     if t == 32 {
@@ -158,9 +156,6 @@ pub fn multiply<
     }
     if t == 0 {
         pipeline.init((warps / 4) as u32);
-        if let (Some(ring), Some(_)) = (&ring, of_blocks) {
-            ring.init();
-        }
     }
     // A block must have started before another writes to its shared memory. Nobody waits for it
     // until then.
@@ -174,7 +169,6 @@ pub fn multiply<
 
     if warp == warps {
         let mut producer = pipeline.producer();
-        let mut copies = ring.as_mut().map(|ring| ring.copies());
         while let Some((product, row, col)) = scheduler.next_tile() {
             for stage in begin..end {
                 let at = producer.acquire_warp() * (len_a + len_b);
@@ -185,9 +179,6 @@ pub fn multiply<
                     b.load::<1>(&mut tiles, at + len_a, (product, col, p), 0, producer.full());
                 }
                 producer.advance();
-                if let (Some(copies), Some(scales)) = (&mut copies, of_blocks) {
-                    copies.begin((problem, scales), (begin, stage, end), (row, col));
-                }
             }
             // Now the last stages are multiplied. What follows may need the old C.
             let epilogue = Epilogue::of_product(problem, product as usize, c, bias);
@@ -204,13 +195,9 @@ pub fn multiply<
                 cluster::sync();
             }
         }
-        if let (Some(copies), Some(_)) = (copies, of_blocks) {
-            copies.finish();
-        }
         return;
     }
 
-    let mut of_stages = ring.as_ref().map(|ring| ring.reads(of_blocks.is_some()));
     let (mut next, mut read) = (pipeline.consumer(), pipeline.consumer());
     while let Some((product, row, col)) = scheduler.next_tile() {
         let epilogue = Epilogue::of_product(problem, product as usize, c, bias);
@@ -233,14 +220,14 @@ pub fn multiply<
         let of_group = (row as usize + warp / 4 * WGMMA_M, col as usize);
         let sums = if const { A::Element::HAS_SHORT_SUMS } {
             let mut odd = Accumulators::zeroed();
-            add_stages::<_, A::Layout, B::Layout, _, TILE_ROWS, TILE_COLS, STAGES>(
+            add_stages::<_, A::Layout, B::Layout, _, X, TILE_ROWS, TILE_COLS, STAGES>(
                 &mut tiles,
                 (warp / 4, warp % 4),
-                end - begin,
+                (begin, end - begin),
                 (&mut next, &mut read),
                 [&mut sums, &mut odd],
                 &mut total,
-                &mut of_stages,
+                (problem, scales, of_group),
                 |_| (),
             );
             &mut total

@@ -21,14 +21,13 @@ use super::{
     device::{warpgroup::*, *},
     ldg,
     persistent::multiply,
-    scales::{Scaled, Unscaled, ring_bytes},
+    scales::{Scaled, Unscaled},
     split_k,
 };
 use crate::params::{GemmParams, IDENTITY, MatrixBatch, ScaleStrides};
 
 /// A kernel. Each consumer warpgroup has 64 rows and 128 threads, and so has the producer. Shared
-/// memory holds the pipeline, staged accumulators of 32 bits, two 8-byte barriers a stage, and
-/// perhaps scales of blocks.
+/// memory holds the pipeline, staged accumulators of 32 bits, and two 8-byte barriers a stage.
 macro_rules! entry {
     ($name:ident: i32, $rows:tt x $cols:tt split k, $($rest:tt)*) => {
         entry! {
@@ -91,7 +90,7 @@ macro_rules! entry {
             // A warpgroup for 64 rows, and the producer warp.
             block = (128 * ($rows / WGMMA_M) + 32),
             dynamic_shared = $stages * SPAN * ($rows + $cols),
-            shared = split_k::staged_rows($rows) * split_k::staged_pitch($rows, $cols) * size_of::<f32>() + $stages * 2 * size_of::<u64>() + ring_bytes::<$t>($rows),
+            shared = split_k::staged_rows($rows) * split_k::staged_pitch($rows, $cols) * size_of::<f32>() + $stages * 2 * size_of::<u64>(),
             barriers = 1,
             min_blocks = split_k::min_blocks($stages),
             arch = 90,
@@ -173,7 +172,7 @@ macro_rules! entry {
             block = (128 * ($rows / $blocks / WGMMA_M + 1)),
             $($together)*,
             dynamic_shared = $stages * SPAN * ($rows / $blocks + $cols),
-            shared = $rows / $blocks * staged_epilogue::PITCH * size_of::<f32>() + $stages * 2 * size_of::<u64>() + ring_bytes::<$t>($rows / $blocks),
+            shared = $rows / $blocks * staged_epilogue::PITCH * size_of::<f32>() + $stages * 2 * size_of::<u64>(),
             min_blocks = 1,
             arch = 90,
             $($constants)*

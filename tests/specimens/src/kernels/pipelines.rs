@@ -3,7 +3,6 @@
 
 use super::{
     device::*,
-    here,
     tma::{BOX, BYTES, ROWS, boxes_of_block},
 };
 
@@ -220,35 +219,4 @@ pub fn one_lane_for_its_warp(n: u32, x: TensorMap<f32>, mut y: Out<f32>) {
         }
         consumer.advance();
     }
-}
-
-#[inline(always)]
-fn told_to_an_mbarrier(n: u32, x: In<f32>, mut y: Out<f32>, waits: bool) {
-    let (mut tile, full) = (shared![f32; 64], mbarriers!(1).at(0));
-    let (t, i) = here(64);
-    if t == 0 {
-        full.init(64);
-        mbarrier::fence_init();
-    }
-    thread::sync_threads();
-    tile.copy_async::<1>(t, &x, i, i < n as usize);
-    full.arrive_after_copies();
-    if waits {
-        full.wait(0);
-    }
-    if i < n as usize {
-        y[i] = tile[63 - t];
-    }
-}
-
-/// An mbarrier tells a thread that its neighbour's copy has completed.
-#[kernel(block = (64), shared = 64 * size_of::<f32>() + 8, barriers = 1, arch = 90, len(x = n, y = n))]
-pub fn copies_told_to_an_mbarrier(n: u32, x: In<f32>, y: Out<f32>) {
-    told_to_an_mbarrier(n, x, y, true);
-}
-
-/// Nobody waits at the mbarrier.
-#[kernel(block = (64), shared = 64 * size_of::<f32>() + 8, barriers = 1, arch = 90, len(x = n, y = n))]
-pub fn told_and_not_waited_for(n: u32, x: In<f32>, y: Out<f32>) {
-    told_to_an_mbarrier(n, x, y, false);
 }

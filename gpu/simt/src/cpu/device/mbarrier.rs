@@ -93,20 +93,6 @@ impl Mbarrier {
         self.arrive_at(block::rank(), (count, 0), Location::caller());
     }
 
-    /// Arrives as soon as all copies that this thread has begun by
-    /// [`copy_async`](super::Shared) have completed. The thread goes on meanwhile. A
-    /// thread that waits for this phase sees what was copied.
-    ///
-    /// On the CPU the copies complete here. So a read that something else orders after this call
-    /// is not reported.
-    #[track_caller]
-    pub fn arrive_after_copies(self) {
-        if let Some(checker) = block::checker() {
-            checker.end_copies();
-        }
-        self.arrive_at(block::rank(), (1, 0), Location::caller());
-    }
-
     /// Announces `bytes` that copies will complete in this phase, and does not arrive. The phase
     /// must not end before: this thread, or one that it has told, arrives later.
     #[track_caller]

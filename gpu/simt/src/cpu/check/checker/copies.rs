@@ -38,18 +38,6 @@ impl Checker<'_> {
     #[track_caller]
     pub(in crate::cpu::check) fn wait_group(&self, pending: u32) {
         self.count(Location::caller());
-        self.end_groups(pending);
-    }
-
-    /// All copies that the running thread has begun complete.
-    pub(in crate::cpu) fn end_copies(&self) {
-        self.with_copies(Copies::commit);
-        self.with_own_tracer(|tracer| tracer.commit_group(block::current().number));
-        self.end_groups(0);
-    }
-
-    /// The copies of all but the last `pending` groups of the running thread complete.
-    fn end_groups(&self, pending: u32) {
         self.with_own_tracer(|tracer| tracer.wait_group(block::current().number, pending));
         while let Some(copy) = self.with_copies(|copies| copies.next_before(pending)) {
             // SAFETY: as in `begin_copy`.
