@@ -188,10 +188,10 @@ kernels! {
         gpu { gflops: 310.0, alone: 0.87, fixed_us: 5.5, tile_us: [0.8, 2.0] }
         cpu { gflops: 16.0, alone: 1.0, fixed_us: 40.0 };
 
-    // Not yet timed: predicted from the instructions of its main loop and of the `tma` family's
-    // (docs/log/general-product.md, "By fragments"). Hopper has that.
+    // At 1024³ to 8192³ on an H200 (docs/log/general-product.md, "By fragments"). Hopper has the
+    // `tma` family.
     streamed! { gemm_f32_128x128x16: 128 x 128, 3 stages of 16 }
-        gpu { gflops: 385.0, alone: 0.87, fixed_us: 5.5, tile_us: [1.2, 2.4], of: Products::OtherGpus };
+        gpu { gflops: 370.0, alone: 0.87, fixed_us: 5.5, tile_us: [1.2, 2.4], of: Products::OtherGpus };
 
     direct! { gemm_f32_4x64x1: f32 -> f32 }
         cpu { gflops: 1.2, alone: 1.0, fixed_us: 20.0 };
