@@ -6,12 +6,11 @@ use std::{hint::black_box, time::Duration};
 use simt::{
     Declaration, Kernel, LaunchConfig,
     check::{self, Kind, Options, Order, Report},
-    checked::{In, Out, TensorMap, TensorMapMut},
+    checked::{In, Mbarriers, Out, TensorMap, TensorMapMut, mbarrier, thread},
     device::BoxShape,
 };
 use tests::Turns;
 
-/// Blocks of a grid.
 pub(super) const BLOCKS: u32 = 4;
 
 /// Elements of x and of y. They are also matrices of `COLS` columns for kernels that copy boxes of
@@ -149,6 +148,11 @@ pub(super) struct Wrong {
     pub(super) kinds: &'static [Kind],
 }
 
-pub(super) const fn wrong(kernel: &'static dyn Checked, kinds: &'static [Kind]) -> Wrong {
-    Wrong { kernel, kinds }
+/// Initialises mbarriers for these arrivals, before all threads of the block.
+pub(super) fn init<const N: usize>(mbarriers: &Mbarriers<N>, arrivals: [u32; N]) {
+    if thread::thread_idx_x() == 0 {
+        (0..N).for_each(|number| mbarriers.at(number).init(arrivals[number]));
+        mbarrier::fence_init();
+    }
+    thread::sync_threads();
 }

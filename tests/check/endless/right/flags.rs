@@ -3,7 +3,7 @@
 
 use simt::checked::*;
 
-use super::kernel::{Right, here, mirrored, right};
+use super::kernel::{Right, kernels, mirrored, right};
 
 pub(super) static ALL: &[Right] = &[
     right(&all_meet, 256, next_doubled),
@@ -44,381 +44,331 @@ fn next_doubled(i: usize) -> f32 {
     (2 * ((i + 64) % 256)) as f32
 }
 
-/// The number of the block.
 #[inline(always)]
 fn block() -> usize {
     thread::block_idx_x() as usize
 }
 
-/// A barrier of the grid: each block signals that it has written, and waits for all.
-#[kernel(block = (64))]
-fn all_meet(x: In<f32>, mut y: Out<f32>, mut words: Out<u32>) {
-    let (t, i) = here();
-    y[BEHIND + i] = 2.0 * x[i];
-    thread::sync_threads();
-    if t == 0 {
-        words.release_add(0, 1);
-    }
-    words.wait_for_at_least(0, BLOCKS);
-    y[i] = y[BEHIND + (i + 64) % 256];
-}
-
-#[kernel(block = (64))]
-fn one_thread_waits_for_its_block(x: In<f32>, mut y: Out<f32>, mut words: Out<u32>) {
-    let (t, i) = here();
-    y[BEHIND + i] = 2.0 * x[i];
-    thread::sync_threads();
-    if t == 0 {
-        words.release_add(0, 1);
-        words.wait_for_at_least(0, BLOCKS);
-    }
-    thread::sync_threads();
-    y[i] = y[BEHIND + (i + 64) % 256];
-}
-
-#[kernel(block = (64))]
-fn each_has_a_word(x: In<f32>, mut y: Out<f32>, mut words: Out<u32>) {
-    let (t, i) = here();
-    y[BEHIND + i] = 2.0 * x[i];
-    thread::sync_threads();
-    if t == 0 {
-        words.release_add(block(), 1);
-    }
-    words.wait_for_at_least((block() + 1) % 4, 1);
-    y[i] = y[BEHIND + (i + 64) % 256];
-}
-
-/// A polled atomic orders nothing. The wait after it does.
-#[kernel(block = (64))]
-fn polls_and_then_waits(x: In<f32>, mut y: Out<f32>, mut words: Out<u32>) {
-    let (t, i) = here();
-    y[BEHIND + i] = 2.0 * x[i];
-    thread::sync_threads();
-    if t == 0 {
-        words.release_add(0, 1);
-        while words.atomic_add(0, 0) < BLOCKS {}
-    }
-    thread::sync_threads();
-    words.wait_for_at_least(0, BLOCKS);
-    y[i] = y[BEHIND + (i + 64) % 256];
-}
-
-/// One lane of each warp asks, and broadcasts the answer.
-#[kernel(block = (64))]
-fn polls_by_votes_and_then_waits(x: In<f32>, mut y: Out<f32>, mut words: Out<u32>) {
-    let (t, i) = here();
-    y[BEHIND + i] = 2.0 * x[i];
-    thread::sync_threads();
-    if t == 0 {
-        words.release_add(0, 1);
-    }
-    loop {
-        let come = thread::lane_id() == 0 && words.atomic_add(0, 0) >= BLOCKS;
-        if warp::any(warp::ALL, come) {
-            break;
-        }
-    }
-    words.wait_for_at_least(0, BLOCKS);
-    y[i] = y[BEHIND + (i + 64) % 256];
-}
-
-/// Four times, with two buffers.
-#[kernel(block = (64))]
-fn meet_again_and_again(x: In<f32>, mut y: Out<f32>, mut words: Out<u32>) {
-    let (t, i) = here();
-    let mut value = x[i];
-    for round in 0..4 {
-        let buffer = BEHIND + round % 2 * 256;
-        y[buffer + i] = value + 1.0;
+kernels! {
+    /// A barrier of the grid: each block signals that it has written, and waits for all.
+    all_meet(block = (64)): |t, i, x: In<f32>, y: Out<f32>, words| {
+        y[BEHIND + i] = 2.0 * x[i];
         thread::sync_threads();
         if t == 0 {
             words.release_add(0, 1);
         }
-        words.wait_for_at_least(0, (round as u32 + 1) * BLOCKS);
-        value = y[buffer + (i + 64) % 256];
+        words.wait_for_at_least(0, BLOCKS);
+        y[i] = y[BEHIND + (i + 64) % 256];
     }
-    y[i] = value;
-}
-
-/// Eight parts are claimed one by one. When all have been doubled, each block adds to its own parts
-/// the ones after them.
-#[kernel(block = (64), shared = 4)]
-fn parts_given_out(x: In<f32>, mut y: Out<f32>, mut words: Out<u32>) {
-    let mut given = shared![u32; 1];
-    let t = thread::thread_idx_x() as usize;
-    let mut mine = [false; 8];
-    loop {
+    one_thread_waits_for_its_block(block = (64)): |t, i, x: In<f32>, y: Out<f32>, words| {
+        y[BEHIND + i] = 2.0 * x[i];
+        thread::sync_threads();
+        if t == 0 {
+            words.release_add(0, 1);
+            words.wait_for_at_least(0, BLOCKS);
+        }
+        thread::sync_threads();
+        y[i] = y[BEHIND + (i + 64) % 256];
+    }
+    each_has_a_word(block = (64)): |t, i, x: In<f32>, y: Out<f32>, words| {
+        y[BEHIND + i] = 2.0 * x[i];
+        thread::sync_threads();
+        if t == 0 {
+            words.release_add(block(), 1);
+        }
+        words.wait_for_at_least((block() + 1) % 4, 1);
+        y[i] = y[BEHIND + (i + 64) % 256];
+    }
+    /// A polled atomic orders nothing. The wait after it does.
+    polls_and_then_waits(block = (64)): |t, i, x: In<f32>, y: Out<f32>, words| {
+        y[BEHIND + i] = 2.0 * x[i];
+        thread::sync_threads();
+        if t == 0 {
+            words.release_add(0, 1);
+            while words.atomic_add(0, 0) < BLOCKS {}
+        }
+        thread::sync_threads();
+        words.wait_for_at_least(0, BLOCKS);
+        y[i] = y[BEHIND + (i + 64) % 256];
+    }
+    /// One lane of each warp asks, and broadcasts the answer.
+    polls_by_votes_and_then_waits(block = (64)): |t, i, x: In<f32>, y: Out<f32>, words| {
+        y[BEHIND + i] = 2.0 * x[i];
+        thread::sync_threads();
+        if t == 0 {
+            words.release_add(0, 1);
+        }
+        loop {
+            let come = thread::lane_id() == 0 && words.atomic_add(0, 0) >= BLOCKS;
+            if warp::any(warp::ALL, come) {
+                break;
+            }
+        }
+        words.wait_for_at_least(0, BLOCKS);
+        y[i] = y[BEHIND + (i + 64) % 256];
+    }
+    /// Four times, with two buffers.
+    meet_again_and_again(block = (64)): |t, i, x: In<f32>, y: Out<f32>, words| {
+        let mut value = x[i];
+        for round in 0..4 {
+            let buffer = BEHIND + round % 2 * 256;
+            y[buffer + i] = value + 1.0;
+            thread::sync_threads();
+            if t == 0 {
+                words.release_add(0, 1);
+            }
+            words.wait_for_at_least(0, (round as u32 + 1) * BLOCKS);
+            value = y[buffer + (i + 64) % 256];
+        }
+        y[i] = value;
+    }
+    /// Eight parts are claimed one by one. When all have been doubled, each block adds to its own
+    /// parts the ones after them.
+    parts_given_out(block = (64), shared = 4): |t, _i, x: In<f32>, y: Out<f32>, words| {
+        let mut given = shared![u32; 1];
+        let mut mine = [false; 8];
+        loop {
+            if t == 0 {
+                given[0] = words.atomic_add(0, 1);
+            }
+            thread::sync_threads();
+            let part = given[0] as usize;
+            if part >= 8 {
+                break;
+            }
+            mine[part] = true;
+            y[BEHIND + part * 64 + t] = 2.0 * x[part * 64 + t];
+            thread::sync_threads();
+            if t == 0 {
+                words.release_add(1, 1);
+            }
+        }
+        words.wait_for_at_least(1, 8);
+        for part in (0..8).filter(|&part| mine[part]) {
+            let next = (part + 1) % 8;
+            y[part * 64 + t] = y[BEHIND + part * 64 + t] + y[BEHIND + next * 64 + t];
+        }
+    }
+    /// The same with boxes, which are copied one after the other to one place.
+    boxes_given_out(block = (64), dynamic_shared = 256, shared = 4 + 8):
+        |t, _i, x: TensorMap<f32>, y: Out<f32>, words| {
+        let (mut tile, boxes) = (dynamic_shared![f32], x.boxes::<4, 16, 0>());
+        let (mut given, full) = (shared![u32; 1], mbarriers![1]);
+        if t == 0 {
+            full.at(0).init(1);
+            mbarrier::fence_init();
+        }
+        let mut parity = 0;
+        loop {
+            fence_proxy_async();
+            thread::sync_threads();
+            if t == 0 {
+                given[0] = words.atomic_add(0, 1);
+                if given[0] < 8 {
+                    full.at(0).arrive_expect(256);
+                    tile.load_box(0, &boxes, (0, given[0] * 4, 0), full.at(0));
+                }
+            }
+            thread::sync_threads();
+            let part = given[0] as usize;
+            if part >= 8 {
+                break;
+            }
+            full.at(0).wait(parity);
+            parity ^= 1;
+            y[part * 64 + t] = tile[63 - t];
+        }
+    }
+    /// The block that counts itself last sees everything that the others signalled before they
+    /// counted.
+    the_last_one_writes(block = (64), shared = 4): |t, i, x: In<f32>, y: Out<f32>, words| {
+        let mut before = shared![u32; 1];
+        y[BEHIND + i] = 2.0 * x[i];
+        thread::sync_threads();
+        if t == 0 {
+            words.release_add(0, 1);
+            before[0] = words.atomic_add(1, 1);
+        }
+        thread::sync_threads();
+        if before[0] == BLOCKS - 1 {
+            words.wait_for_at_least(0, BLOCKS);
+            for i in (t..256).step_by(64) {
+                y[i] = y[BEHIND + i] + 1.0;
+            }
+        }
+    }
+    /// Each block adds to the previous block's result.
+    one_block_after_another(block = (64)): |t, i, x: In<f32>, y: Out<f32>, words| {
+        words.wait_for_at_least(0, block() as u32);
+        let before = if block() == 0 { 0.0 } else { y[i - 64] };
+        y[i] = before + x[i];
+        thread::sync_threads();
+        if t == 0 {
+            words.release_add(0, 1);
+        }
+    }
+    /// Parts are claimed as blocks start. So a block waits only for blocks that have started.
+    looks_back_at_the_one_before(block = (64), shared = 4):
+        |t, _i, x: In<f32>, y: Out<f32>, words| {
+        let mut given = shared![u32; 1];
         if t == 0 {
             given[0] = words.atomic_add(0, 1);
         }
         thread::sync_threads();
         let part = given[0] as usize;
-        if part >= 8 {
-            break;
+        let mut before = 0.0;
+        if part > 0 {
+            words.wait_for_at_least(part, 1);
+            before = y[BEHIND + part - 1];
         }
-        mine[part] = true;
-        y[BEHIND + part * 64 + t] = 2.0 * x[part * 64 + t];
+        y[part * 64 + t] = x[part * 64 + t] + before;
+        if t == 63 {
+            y[BEHIND + part] = before + 64.0;
+            words.release_add(part + 1, 1);
+        }
+    }
+    /// The first of two blocks fills two slots in turn, and the second reads them. Two words count
+    /// how often each has done so.
+    a_ring_between_blocks(block = (64)): |t, _i, x: In<f32>, y: Out<f32>, words| {
+        let pair = block() / 2;
+        let (filled, emptied) = (pair * 2, pair * 2 + 1);
+        let fills = block() == pair * 2;
+        for round in 0..4 {
+            let slot = BEHIND + (pair * 2 + round % 2) * 64;
+            let i = pair * 256 + round * 64 + t;
+            if fills {
+                words.wait_for_at_least(emptied, (round as u32).saturating_sub(1));
+                y[slot + t] = x[i];
+            } else {
+                words.wait_for_at_least(filled, round as u32 + 1);
+                y[i] = y[slot + 63 - t];
+            }
+            thread::sync_threads();
+            if t == 0 {
+                words.release_add(if fills { filled } else { emptied }, 1);
+            }
+        }
+    }
+    /// The block with the lock adds to a line. The last one copies the line.
+    a_lock_by_tickets(block = (64), shared = 4): |t, i, x: In<f32>, y: Out<f32>, words| {
+        let mut given = shared![u32; 1];
+        if t == 0 {
+            given[0] = words.atomic_add(0, 1);
+            words.wait_for_at_least(1, given[0]);
+        }
+        thread::sync_threads();
+        let sum = y[BEHIND + t] + x[i];
+        y[BEHIND + t] = sum;
+        if given[0] == BLOCKS - 1 {
+            y[256 + t] = sum;
+        }
         thread::sync_threads();
         if t == 0 {
             words.release_add(1, 1);
         }
+        y[i] = 2.0 * x[i];
     }
-    words.wait_for_at_least(1, 8);
-    for part in (0..8).filter(|&part| mine[part]) {
-        let next = (part + 1) % 8;
-        y[part * 64 + t] = y[BEHIND + part * 64 + t] + y[BEHIND + next * 64 + t];
-    }
-}
-
-/// The same with boxes, which are copied one after the other to one place.
-#[kernel(block = (64), dynamic_shared = 256, shared = 4 + 8)]
-fn boxes_given_out(x: TensorMap<f32>, mut y: Out<f32>, mut words: Out<u32>) {
-    let (mut tile, boxes) = (dynamic_shared![f32], x.boxes::<4, 16, 0>());
-    let (mut given, full) = (shared![u32; 1], mbarriers![1]);
-    let t = thread::thread_idx_x() as usize;
-    if t == 0 {
-        full.at(0).init(1);
-        mbarrier::fence_init();
-    }
-    let mut parity = 0;
-    loop {
-        fence_proxy_async();
-        thread::sync_threads();
-        if t == 0 {
-            given[0] = words.atomic_add(0, 1);
-            if given[0] < 8 {
-                full.at(0).arrive_expect(256);
-                tile.load_box(0, &boxes, (0, given[0] * 4, 0), full.at(0));
-            }
-        }
-        thread::sync_threads();
-        let part = given[0] as usize;
-        if part >= 8 {
-            break;
-        }
-        full.at(0).wait(parity);
-        parity ^= 1;
-        y[part * 64 + t] = tile[63 - t];
-    }
-}
-
-/// The block that counts itself last sees everything that the others signalled before they counted.
-#[kernel(block = (64), shared = 4)]
-fn the_last_one_writes(x: In<f32>, mut y: Out<f32>, mut words: Out<u32>) {
-    let mut before = shared![u32; 1];
-    let (t, i) = here();
-    y[BEHIND + i] = 2.0 * x[i];
-    thread::sync_threads();
-    if t == 0 {
-        words.release_add(0, 1);
-        before[0] = words.atomic_add(1, 1);
-    }
-    thread::sync_threads();
-    if before[0] == BLOCKS - 1 {
-        words.wait_for_at_least(0, BLOCKS);
-        for i in (t..256).step_by(64) {
-            y[i] = y[BEHIND + i] + 1.0;
-        }
-    }
-}
-
-/// Each block adds to the previous block's result.
-#[kernel(block = (64))]
-fn one_block_after_another(x: In<f32>, mut y: Out<f32>, mut words: Out<u32>) {
-    let (t, i) = here();
-    words.wait_for_at_least(0, block() as u32);
-    let before = if block() == 0 { 0.0 } else { y[i - 64] };
-    y[i] = before + x[i];
-    thread::sync_threads();
-    if t == 0 {
-        words.release_add(0, 1);
-    }
-}
-
-/// Parts are claimed as blocks start. So a block waits only for blocks that have started.
-#[kernel(block = (64), shared = 4)]
-fn looks_back_at_the_one_before(x: In<f32>, mut y: Out<f32>, mut words: Out<u32>) {
-    let mut given = shared![u32; 1];
-    let t = thread::thread_idx_x() as usize;
-    if t == 0 {
-        given[0] = words.atomic_add(0, 1);
-    }
-    thread::sync_threads();
-    let part = given[0] as usize;
-    let mut before = 0.0;
-    if part > 0 {
-        words.wait_for_at_least(part, 1);
-        before = y[BEHIND + part - 1];
-    }
-    y[part * 64 + t] = x[part * 64 + t] + before;
-    if t == 63 {
-        y[BEHIND + part] = before + 64.0;
-        words.release_add(part + 1, 1);
-    }
-}
-
-/// The first of two blocks fills two slots in turn, and the second reads them. Two words count how
-/// often each has done so.
-#[kernel(block = (64))]
-fn a_ring_between_blocks(x: In<f32>, mut y: Out<f32>, mut words: Out<u32>) {
-    let t = thread::thread_idx_x() as usize;
-    let pair = block() / 2;
-    let (filled, emptied) = (pair * 2, pair * 2 + 1);
-    let fills = block() == pair * 2;
-    for round in 0..4 {
-        let slot = BEHIND + (pair * 2 + round % 2) * 64;
-        let i = pair * 256 + round * 64 + t;
-        if fills {
-            words.wait_for_at_least(emptied, (round as u32).saturating_sub(1));
-            y[slot + t] = x[i];
-        } else {
-            words.wait_for_at_least(filled, round as u32 + 1);
-            y[i] = y[slot + 63 - t];
-        }
-        thread::sync_threads();
-        if t == 0 {
-            words.release_add(if fills { filled } else { emptied }, 1);
-        }
-    }
-}
-
-/// The block with the lock adds to a line. The last one copies the line.
-#[kernel(block = (64), shared = 4)]
-fn a_lock_by_tickets(x: In<f32>, mut y: Out<f32>, mut words: Out<u32>) {
-    let mut given = shared![u32; 1];
-    let (t, i) = here();
-    if t == 0 {
-        given[0] = words.atomic_add(0, 1);
-        words.wait_for_at_least(1, given[0]);
-    }
-    thread::sync_threads();
-    let sum = y[BEHIND + t] + x[i];
-    y[BEHIND + t] = sum;
-    if given[0] == BLOCKS - 1 {
-        y[256 + t] = sum;
-    }
-    thread::sync_threads();
-    if t == 0 {
-        words.release_add(1, 1);
-    }
-    y[i] = 2.0 * x[i];
-}
-
-/// A word signals to a warp that another warp of its block has written.
-#[kernel(block = (64))]
-fn warps_of_a_block(x: In<f32>, mut y: Out<f32>, mut words: Out<u32>) {
-    let (t, i) = here();
-    if t < 32 {
-        y[i] = x[i];
-        warp::sync_warp(warp::ALL);
-        if t == 0 {
-            words.release_add(block(), 1);
-        }
-    } else {
-        words.wait_for_at_least(block(), 1);
-        y[i] = y[block() * 64 + 63 - t];
-    }
-}
-
-/// One thread of each cluster signals for both of its blocks.
-#[kernel(block = (64), cluster = (2))]
-fn clusters_meet(x: In<f32>, mut y: Out<f32>, mut words: Out<u32>) {
-    let (t, i) = here();
-    y[BEHIND + i] = 2.0 * x[i];
-    cluster::sync();
-    if t == 0 && cluster::block_rank() == 0 {
-        words.release_add(0, 1);
-    }
-    words.wait_for_at_least(0, BLOCKS / 2);
-    y[i] = y[BEHIND + (i + 128) % 256];
-}
-
-/// Both halves of a warp poll by shuffles, and never ask at the same time.
-#[kernel(block = (32))]
-fn polled_out_of_step(_x: In<f32>, mut y: Out<f32>, mut words: Out<u32>) {
-    let lane = thread::lane_id();
-    let (mask, first) = if lane < 16 { (0xffff, 0) } else { (0xffff_0000, 16) };
-    if lane == 0 {
-        words.atomic_add(0, 1);
-    }
-    if first == 16 {
-        for _ in 0..30 {
-            words.atomic_add(1, 1);
-        }
-    }
-    loop {
-        let come = if lane == first { words.atomic_add(0, 0) } else { 0 };
-        if warp::shuffle(mask, come, first) == BLOCKS {
-            break;
-        }
-    }
-    y[block() * 32 + lane as usize] = 2.0;
-}
-
-/// Blocks wait for the one before by polling, from the last to the first.
-#[kernel(block = (32))]
-fn blocks_take_turns(_x: In<f32>, mut y: Out<f32>, mut words: Out<u32>) {
-    let (lane, block) = (thread::lane_id(), thread::block_idx_x());
-    if lane == 0 {
-        while words.atomic_add(1, 0) != thread::grid_dim_x() - 1 - block {}
-    }
-    warp::sync_warp(warp::ALL);
-    y[(block * 32 + lane) as usize] = 2.0;
-    warp::sync_warp(warp::ALL);
-    if lane == 0 {
-        words.atomic_add(1, 1);
-    }
-}
-
-/// The first block polls until the others have ended. They make many more accesses than are allowed
-/// between two waits.
-#[kernel(block = (32))]
-fn polls_for_long(_x: In<f32>, mut y: Out<f32>, mut words: Out<u32>) {
-    let (lane, block) = (thread::lane_id(), thread::block_idx_x());
-    if block > 0 {
-        for _ in 0..30 {
-            for _ in 0..500 {
-                y[(block * 32 + lane) as usize] = 1.0;
-            }
+    /// A word signals to a warp that another warp of its block has written.
+    warps_of_a_block(block = (64)): |t, i, x: In<f32>, y: Out<f32>, words| {
+        if t < 32 {
+            y[i] = x[i];
             warp::sync_warp(warp::ALL);
+            if t == 0 {
+                words.release_add(block(), 1);
+            }
+        } else {
+            words.wait_for_at_least(block(), 1);
+            y[i] = y[block() * 64 + 63 - t];
         }
-        if lane == 0 {
-            words.atomic_add(1, 1);
-        }
-    } else if lane == 0 {
-        while words.atomic_add(1, 0) < thread::grid_dim_x() - 1 {}
     }
-    y[(block * 32 + lane) as usize] = 2.0;
-}
-
-/// Three blocks ask by votes, more often than they may wait. The last one signals the answer, and
-/// then ends. When they ask again, no block does anything.
-#[kernel(block = (32))]
-fn votes_until_the_last_has_worked(_x: In<f32>, mut y: Out<f32>, mut words: Out<u32>) {
-    let lane = thread::lane_id() as usize;
-    if block() == 3 {
-        works(&mut words);
-        if lane == 0 {
+    /// One thread of each cluster signals for both of its blocks.
+    clusters_meet(block = (64), cluster = (2)): |t, i, x: In<f32>, y: Out<f32>, words| {
+        y[BEHIND + i] = 2.0 * x[i];
+        cluster::sync();
+        if t == 0 && cluster::block_rank() == 0 {
             words.release_add(0, 1);
         }
-    } else {
-        votes(&mut words, 0);
+        words.wait_for_at_least(0, BLOCKS / 2);
+        y[i] = y[BEHIND + (i + 128) % 256];
     }
-    y[block() * 32 + lane] = 2.0;
-}
-
-/// The same, and each block signals to the one before it.
-#[kernel(block = (32))]
-fn votes_from_block_to_block(_x: In<f32>, mut y: Out<f32>, mut words: Out<u32>) {
-    let lane = thread::lane_id() as usize;
-    if block() == 3 {
-        works(&mut words);
-    } else {
-        votes(&mut words, block() + 1);
+    /// Both halves of a warp poll by shuffles, and never ask at the same time.
+    polled_out_of_step(block = (32)): |_t, _i, _x: In<f32>, y: Out<f32>, words| {
+        let lane = thread::lane_id();
+        let (mask, first) = if lane < 16 { (0xffff, 0) } else { (0xffff_0000, 16) };
+        if lane == 0 {
+            words.atomic_add(0, 1);
+        }
+        if first == 16 {
+            for _ in 0..30 {
+                words.atomic_add(1, 1);
+            }
+        }
+        loop {
+            let come = if lane == first { words.atomic_add(0, 0) } else { 0 };
+            if warp::shuffle(mask, come, first) == BLOCKS {
+                break;
+            }
+        }
+        y[block() * 32 + lane as usize] = 2.0;
     }
-    y[block() * 32 + lane] = 2.0;
-    if lane == 0 {
-        words.release_add(block(), 1);
+    /// Blocks wait for the one before by polling, from the last to the first.
+    blocks_take_turns(block = (32)): |_t, _i, _x: In<f32>, y: Out<f32>, words| {
+        let (lane, block) = (thread::lane_id(), thread::block_idx_x());
+        if lane == 0 {
+            while words.atomic_add(1, 0) != thread::grid_dim_x() - 1 - block {}
+        }
+        warp::sync_warp(warp::ALL);
+        y[(block * 32 + lane) as usize] = 2.0;
+        warp::sync_warp(warp::ALL);
+        if lane == 0 {
+            words.atomic_add(1, 1);
+        }
+    }
+    /// The first block polls until the others have ended. They make many more accesses than are
+    /// allowed between two waits.
+    polls_for_long(block = (32)): |_t, _i, _x: In<f32>, y: Out<f32>, words| {
+        let (lane, block) = (thread::lane_id(), thread::block_idx_x());
+        if block > 0 {
+            for _ in 0..30 {
+                for _ in 0..500 {
+                    y[(block * 32 + lane) as usize] = 1.0;
+                }
+                warp::sync_warp(warp::ALL);
+            }
+            if lane == 0 {
+                words.atomic_add(1, 1);
+            }
+        } else if lane == 0 {
+            while words.atomic_add(1, 0) < thread::grid_dim_x() - 1 {}
+        }
+        y[(block * 32 + lane) as usize] = 2.0;
+    }
+    /// Three blocks ask by votes, more often than they may wait. The last one signals the answer,
+    /// and then ends. When they ask again, no block does anything.
+    votes_until_the_last_has_worked(block = (32)): |_t, _i, _x: In<f32>, y: Out<f32>, words| {
+        let lane = thread::lane_id() as usize;
+        if block() == 3 {
+            works(&mut words);
+            if lane == 0 {
+                words.release_add(0, 1);
+            }
+        } else {
+            votes(&mut words, 0);
+        }
+        y[block() * 32 + lane] = 2.0;
+    }
+    /// The same, and each block signals to the one before it.
+    votes_from_block_to_block(block = (32)): |_t, _i, _x: In<f32>, y: Out<f32>, words| {
+        let lane = thread::lane_id() as usize;
+        if block() == 3 {
+            works(&mut words);
+        } else {
+            votes(&mut words, block() + 1);
+        }
+        y[block() * 32 + lane] = 2.0;
+        if lane == 0 {
+            words.release_add(block(), 1);
+        }
     }
 }
 

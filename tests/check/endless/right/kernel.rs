@@ -1,7 +1,5 @@
 //! The description of a correct kernel, and what such kernels share.
 
-use simt::checked::thread;
-
 use crate::endless::launches::Checked;
 
 /// A kernel, the number of results that it writes to the start of y, and the value of each.
@@ -19,12 +17,24 @@ pub(super) const fn right(
     Right { kernel, results, expected }
 }
 
-/// The thread, of 64, and its element of x and y.
-#[inline(always)]
-pub(super) fn here() -> (usize, usize) {
-    let t = thread::thread_idx_x() as usize;
-    (t, thread::block_idx_x() as usize * 64 + t)
+/// Kernels, with the thread and, in blocks of 64, its element of x and y.
+macro_rules! kernels {
+    ($(
+        $(#[$doc:meta])*
+        $name:ident($($attribute:tt)*):
+            |$t:ident, $i:ident, $x:ident: $of_x:ident<f32>, $y:ident: $of_y:ident<f32>,
+            $words:ident| $body:block
+    )*) => {$(
+        $(#[$doc])*
+        #[kernel($($attribute)*)]
+        fn $name($x: $of_x<f32>, mut $y: $of_y<f32>, mut $words: Out<u32>) {
+            let $t = thread::thread_idx_x() as usize;
+            let $i = thread::block_idx_x() as usize * 64 + $t;
+            $body
+        }
+    )*};
 }
+pub(super) use kernels;
 
 /// The index mirrored within its part of 64 elements.
 pub(super) fn mirrored(i: usize) -> usize {
