@@ -167,8 +167,7 @@ fn some_tiles_are_doubted() {
                 doubted += M / 2;
             }
         }
-        let (of_a, of_b) = (Operand::dense((M, K), &a), Operand::dense((K, n), &b));
-        let case = Case::plain(of_a, of_b, Place::dense((M, n), Order::Rows));
+        let case = Case::of([M, n, K], &a, (&b, Order::Rows));
         let mut bench = Bench::<f32>::new(&device);
         for tiles in TILES {
             let name = format!("wgmma_f16x3_{tiles}_nn");
@@ -223,8 +222,7 @@ fn scales_at_the_ends() {
         for (kind, k, a, b) in [large, small] {
             for tiles in TILES {
                 let name = format!("wgmma_f16x3_{tiles}_nn");
-                let (of_a, of_b) = (Operand::dense((M, k), &a), Operand::dense((k, N), &b));
-                let case = Case::plain(of_a, of_b, Place::dense((M, N), Order::Rows));
+                let case = Case::of([M, N, k], &a, (&b, Order::Rows));
                 let c = run(&mut bench, &case, &name);
                 let name = format!("{device:?}, {name}, {kind}");
                 all_within_the_bound(&name, [M, N, k], (&a, &b, &c), 2f64.powi(-149));

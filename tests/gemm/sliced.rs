@@ -180,11 +180,7 @@ fn a_tile_has_parts_of_patches() {
         let a = (0..m * K).map(|_| draw() * 2f32.powi(100)).collect::<Vec<_>>();
         let small = |at: usize| if at % n < 256 { 1.0 } else { 2f32.powi(-100) * 2f32.powi(-35) };
         let b = (0..K * n).map(|at| draw() * small(at)).collect::<Vec<_>>();
-        let case = Case::plain(
-            Operand::dense((m, K), &a),
-            Operand::dense((K, n), &b),
-            Place::dense((m, n), Order::Rows),
-        );
+        let case = Case::of([m, n, K], &a, (&b, Order::Rows));
         let mut bench = Bench::<f32>::new(&device);
         let c = run(&mut bench, &case, "wgmma_bf16x6_256x192x64_c2_nn");
         // The rows of a few warps.
@@ -289,11 +285,7 @@ fn errors_are_not_larger_than_those_of_f32() {
                     want.push((terms().sum::<f64>(), terms().map(f64::abs).sum::<f64>()));
                     plain.push(row.iter().zip(col).fold(0.0f32, |sum, (a, b)| a.mul_add(*b, sum)));
                 }
-                let a = Operand::dense((M, k), &a);
-                let rows = Operand::dense((N, k), &b);
-                let place = Place::dense((k, N), Order::Columns);
-                let b = Operand::new((k, N), place, |_, p, col| rows.get(0, col, p));
-                let case = Case::plain(a, b, Place::dense((M, N), Order::Rows));
+                let case = Case::of([M, N, k], &a, (&b, Order::Columns));
                 for (name, roundings, median) in [
                     ("wgmma_bf16x6_64x128x64_nt", k as f64 / 32.0 + 48.0, 1.5e-7),
                     ("wgmma_f16x3_64x128x64_nt", k as f64 / 32.0 + 58.0, 1.5e-7),
@@ -367,11 +359,7 @@ fn promotion_and_the_order_of_products_matter() {
     let mut count = 3;
     for device in devices() {
         let mut bench = Bench::<f32>::new(&device);
-        let rows = Operand::dense((N, K), &b);
-        let place = Place::dense((K, N), Order::Columns);
-        let columns = Operand::new((K, N), place, |_, p, col| rows.get(0, col, p));
-        let case =
-            Case::plain(Operand::dense((M, K), &a), columns, Place::dense((M, N), Order::Rows));
+        let case = Case::of([M, N, K], &a, (&b, Order::Columns));
         let c = run(&mut bench, &case, "wgmma_bf16x6_256x128x64_c2_nt");
         assert!(c.iter().zip(&ours).all(|(c, ours)| c.to_bits() == ours.to_bits()), "{device:?}");
         count += 1;

@@ -71,11 +71,7 @@ fn wide_numbers() {
                 (0..size.0 * size.1).map(number).collect::<Vec<f32>>()
             };
             let (a, b) = (draw((m, k), false, 5 + wide), draw((k, n), true, 50 + wide));
-            let case = Case::plain(
-                Operand::dense((m, k), &a),
-                Operand::dense((k, n), &b),
-                Place::dense((m, n), Order::Rows),
-            );
+            let case = Case::of(SIZES, &a, (&b, Order::Rows));
             let c = run(&mut bench, &case, "wgmma_f16x3_64x128x64_nn");
             for (at, (c, (sum, size))) in c.iter().zip(exact_sums([m, n, k], &a, &b)).enumerate() {
                 // (Sums of subnormal numbers are off by a part of f32's last digit.)
@@ -204,11 +200,7 @@ fn promotion_the_order_and_the_factor_matter() {
         assert!(of_all > 5e-7, "{of_all:e}");
         for device in devices() {
             let mut bench = Bench::<f32>::new(&device);
-            let rows = Operand::dense((N, k), &b);
-            let place = Place::dense((k, N), Order::Columns);
-            let columns = Operand::new((k, N), place, |_, p, col| rows.get(0, col, p));
-            let case =
-                Case::plain(Operand::dense((M, k), &a), columns, Place::dense((M, N), Order::Rows));
+            let case = Case::of([M, N, k], &a, (&b, Order::Columns));
             for name in [
                 "wgmma_f16x3_256x192x64_c2_nt",
                 "wgmma_f16x3_256x128x64_c2_nt",
@@ -246,11 +238,7 @@ fn small_integers_are_exact() {
             };
             let (a, b) = (draw(m * k, of_a), draw(k * n, of_b));
             let a = a.iter().map(|x| x * 2f32.powi(exponent)).collect::<Vec<f32>>();
-            let case = Case::plain(
-                Operand::dense((m, k), &a),
-                Operand::dense((k, n), &b),
-                Place::dense((m, n), Order::Rows),
-            );
+            let case = Case::of(SIZES, &a, (&b, Order::Rows));
             for name in [
                 "wgmma_f16x3_256x192x64_c2_nn",
                 "wgmma_f16x3_256x128x64_c2_nn",

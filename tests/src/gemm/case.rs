@@ -55,6 +55,17 @@ impl<T: Number> Case<T> {
         Case::plain(a, b, rows((m, n)))
     }
 
+    /// `C = A B` of these elements: of A row by row, of B in that order.
+    pub fn of([m, n, k]: [usize; 3], a: &[T], (b, order): (&[T], Order)) -> Self {
+        let index = |p: usize, col: usize| match order {
+            Order::Rows => p * n + col,
+            Order::Columns => col * k + p,
+        };
+        let place = Place::dense((k, n), order);
+        let b = Operand::new((k, n), place, |_, p, col| b[index(p, col)]);
+        Case::plain(Operand::dense((m, k), a), b, Place::dense((m, n), Order::Rows))
+    }
+
     /// `C = A B` of matrices in any order, padded or not, with any misalignment.
     pub fn anywhere([m, n, k]: [usize; 3], data: Data, random: &mut Random) -> Self {
         let mut place = |size| {
