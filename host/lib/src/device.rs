@@ -68,19 +68,14 @@ pub(crate) struct Cuda {
     variables: OnceLock<cuda::Module>,
     /// PTX of other crates, in the order in which it was loaded. The driver compiles it then.
     loaded: Mutex<Vec<Loaded>>,
-    functions: Mutex<Functions>,
+    functions: Mutex<Vec<Known>>,
 }
-
-/// Kernels that were launched, by name and constants, with the declaration that was compared with
-/// the PTX's.
-#[cfg(feature = "cuda")]
-type Functions = Vec<Known>;
 
 /// A kernel that was launched.
 #[cfg(feature = "cuda")]
 #[derive(Debug)]
 struct Known {
-    /// That was compared with the PTX's.
+    /// The one that was compared with the PTX's.
     declaration: Declaration,
     /// The constants of the launch, and all of the kernel's.
     constants: [Constants; 2],

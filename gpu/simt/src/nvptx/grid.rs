@@ -11,12 +11,16 @@ pub use crate::pace::Pace;
 pub fn wait_for_earlier() {
     #[cfg(target_feature = "sm_90a")]
     // SAFETY: waits, touches nothing. Not `nomem`: no access is moved before it.
-    unsafe { asm!("griddepcontrol.wait;", options(nostack, preserves_flags)) };
+    unsafe {
+        asm!("griddepcontrol.wait;", options(nostack, preserves_flags))
+    };
 }
 
 #[inline(always)]
 pub fn let_next_begin() {
     #[cfg(target_feature = "sm_90a")]
     // SAFETY: a hint to the scheduler, touches nothing. Not `nomem`: the compiler does not move it.
-    unsafe { asm!("griddepcontrol.launch_dependents;", options(nostack, preserves_flags)) };
+    unsafe {
+        asm!("griddepcontrol.launch_dependents;", options(nostack, preserves_flags))
+    };
 }

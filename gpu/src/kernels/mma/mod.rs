@@ -35,9 +35,9 @@
 //! ```
 //!
 //! *Aligned* kernels are for 16-byte aligned rows. Other rows are right too, but slow. Shared
-//! memory is that of the smallest GPUs (compute capability 8.6, 8.9 and 12.0: 99 KiB a block). A 128
-//! x 128 stage of 32 steps of f32 is 32 KiB, so there are two of them: while one is multiplied, for
-//! 1024 cycles of an A100's tensor cores, the other arrives.
+//! memory is that of the smallest GPUs (compute capability 8.6, 8.9 and 12.0: 99 KiB a block). A
+//! 128 x 128 stage of 32 steps of f32 is 32 KiB, so there are two of them: while one is multiplied,
+//! for 1024 cycles of an A100's tensor cores, the other arrives.
 //!
 //! The constant `half` says whether operands are bf16 or f16. C has the same type, or f32 (`_f32`).
 //! On Hopper [`wgmma`](super::wgmma) is faster: its operands need not pass through registers. But

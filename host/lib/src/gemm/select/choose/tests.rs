@@ -368,7 +368,10 @@ fn tf32_is_multiplied_on_tensor_cores_wherever_they_are() {
             ([4096; 3], "mma_tf32_128x128x32"),
             // A GeForce's tensor cores in tf32 are no faster than its CUDA cores in f32.
             ([512; 3], if is_geforce { "gemm_f32_32x32x8" } else { "mma_tf32_64x64x32" }),
-            ([4095, 4093, 4097], if is_geforce { "gemm_f32_128x128x16" } else { "mma_tf32_128x128x32" }),
+            (
+                [4095, 4093, 4097],
+                if is_geforce { "gemm_f32_128x128x16" } else { "mma_tf32_128x128x32" },
+            ),
         ] {
             let name = auto(shape, Compute::Tf32, &target);
             assert_eq!(name, kernel, "{capability:?} {shape:?}");
