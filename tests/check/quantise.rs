@@ -25,10 +25,10 @@ const CASES: [[usize; 7]; 7] = [
 
 type Params<T> = (QuantiseParams, In<T>, Out<u8>, Out<f32>);
 
-/// From 2^-3 to 14 times 2^3, of either sign: each is its scale times an e4m3 where the greatest of
+/// From 1 to 14 times 2^3, of either sign: each is its scale times an e4m3 where the greatest of
 /// the group is 112.
 fn number(at: usize) -> f32 {
-    let value = (8 + at * 7 % 7) as f32 * 2f32.powi((at % 7) as i32 - 3);
+    let value = (8 + at / 7 % 7) as f32 * 2f32.powi((at % 7) as i32 - 3);
     if at.is_multiple_of(3) { -value } else { value }
 }
 

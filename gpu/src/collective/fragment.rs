@@ -57,7 +57,7 @@ pub trait Staged {
     const UNALIGNED: bool = false;
 }
 
-/// What the kernels do in each step that have nothing to do.
+/// What kernels without work of their own do in each step: nothing.
 #[inline(always)]
 pub fn idle(_: &mut DynamicShared<f32>, _: usize) {}
 

@@ -401,7 +401,7 @@ impl Cuda {
             });
         }
         let text = match own {
-            Some(own) => own.text.clone(),
+            Some(own) => split::for_kernel(&Index::new(&own.text), name),
             // The PTX has its declaration, so it has the kernel.
             None => ptx.text(name).unwrap_or_default(),
         };
@@ -409,12 +409,8 @@ impl Cuda {
         let begins_early = declaration.dependent && text.contains("griddepcontrol.wait");
         let function = match own {
             Some(own) if declaration.constants.is_empty() => own.module.function(name),
-            Some(_) => {
-                let text = split::for_kernel(&Index::new(&text), name);
-                self.compile(&file, text, declaration, &constants)
-            }
             None if ptx.shares_variables(name) => self.variables()?.function(name),
-            None => self.compile(&file, text, declaration, &constants),
+            _ => self.compile(&file, text, declaration, &constants),
         }?;
         let function = if begins_early { function.dependent() } else { function };
         functions.retain(|known| known.declaration.name != name || is_this(known));

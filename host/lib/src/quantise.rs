@@ -33,7 +33,7 @@ pub enum Granularity {
 }
 
 impl Granularity {
-    /// Rows and columns of the scales of a `rows x cols` matrix.
+    /// The sizes of the scales, (rows, columns), of a `rows x cols` matrix.
     pub fn scales(self, rows: usize, cols: usize) -> (usize, usize) {
         match self {
             Granularity::Row => (rows, 1),
@@ -47,6 +47,10 @@ impl Granularity {
 /// [`Bf16`](crate::Bf16) or [`F16`](crate::F16), `q` of [`E4m3`](crate::E4m3),
 /// [`E5m2`](crate::E5m2) or i8. With these scales [`Gemm::scales`](crate::Gemm::scales) multiplies
 /// what `q` stands for.
+///
+/// `x` and `q` are m x k, and `scales` is as [`Granularity::scales`] says: m x 1,
+/// m x ceil(k / 128), or ceil(m / 128) x ceil(k / 128). With k = 0 each row's scale is 1. No two of
+/// them share memory.
 ///
 /// The rows of `x` and `q` are contiguous; for blocks of 128 x 128 they may both be column-major
 /// instead. Rows at multiples of sixteen bytes are read fastest. Scales may have any strides.
@@ -86,8 +90,9 @@ impl Granularity {
 /// NaN is 0, and an infinity 127 or -127.
 ///
 /// # Errors
-/// [`Error::Argument`] for other types, and for sizes, strides, devices or memory that do not fit
-/// together: nothing is launched. As [`Stream::launch`].
+/// [`Error::Argument`] for other types; for sizes, strides, devices or memory that do not fit
+/// together; for more than 2^32 - 513 rows, columns or scales; and for blocks of 128 x 128 of rows
+/// (or columns) more than 2^27 - 1 elements apart: nothing is launched. As [`Stream::launch`].
 pub fn quantise<T: BoxElement, Q: BoxElement>(
     stream: &Stream,
     granularity: Granularity,
@@ -209,7 +214,7 @@ fn launch(
     let groups = scales.rows.saturating_mul(scales.cols);
     let most = u32::MAX as usize - THREADS;
     if [x.rows, x.cols, groups].iter().any(|count| *count > most) {
-        let limit = format!("may have {most} rows, columns and scales at most");
+        let limit = format!("must have at most {most} rows, columns and scales");
         return Err(Error::argument("x", format!("{} x {}", size.0, size.1), limit));
     }
     if groups == 0 {

@@ -212,16 +212,20 @@ mod _native {
     /// An array rounded to 8 bits, and its scales: (q, scales), which scaled_matmul takes.
     ///
     /// An element of q stands for itself times its scale. A scale is the greatest finite magnitude
-    /// of its elements over the largest number of the type, and 1 where all are zero. What is in
-    /// host memory is rounded by the CPU.
+    /// of its elements over the largest number of the type, at least 2^-63, and 1 where all are
+    /// zero. q is rounded to the nearest, of two to the even one. NaN and infinities have no part
+    /// in a scale: they are NaN in q, and in int8 0 and 127 or -127. What is in host memory is
+    /// rounded by the CPU.
     ///
     /// Arguments
-    ///   x: (m, k), of float32, bfloat16 or float16.
+    ///   x: (m, k), of float32, bfloat16 or float16. On a GPU its rows are contiguous.
     ///   scales: "rows" for (m, 1), one for each row; "1x128" for (m, k / 128), rounded up, one for
     ///     each 1 x 128; "128x128" for (m / 128, k / 128), rounded up, one for each 128 x 128.
     ///   dtype: the type of q: float8_e4m3fn, float8_e5m2 or int8, by its name or as a dtype.
+    ///     NumPy's floats of 8 bits are of ml_dtypes, which must be installed.
     ///   stream: of matmul.
-    /// For b of scaled_matmul, round its transpose, and pass q.T and scales.T.
+    /// For b of scaled_matmul, round its transpose, on a GPU a contiguous copy of it, and pass q.T
+    /// and scales.T.
     ///
     /// Errors
     ///   Those of matmul.

@@ -120,14 +120,16 @@ impl Product {
     }
 }
 
-/// Stands for the promises of the caller of [`Product::launch`] or [`Product::run_copied`].
+/// Stands for the promises about arrays: of the caller of [`Product::launch`] or
+/// [`Product::run_copied`], or of [`quantised`](crate::quantise::quantised).
 #[derive(Clone, Copy)]
 pub(crate) struct InPlace(());
 
 impl InPlace {
     /// # Safety
-    /// 1. The value is given to the functions for one product whose arrays are as its caller was
-    ///    promised.
+    /// 1. The value is given to the functions for one launch, or one copied product. Until it has
+    ///    ended its arrays exist where they are said to be, nobody else writes them, and nobody
+    ///    else reads those that it writes.
     pub(crate) unsafe fn new() -> Self {
         InPlace(())
     }

@@ -44,7 +44,13 @@ pub(crate) fn empty<'py>(
     let object = match like.kind.module {
         Module::Numpy => {
             let dtype = match (dtype == like.dtype, like.object.getattr(intern!(py, "dtype"))?) {
-                (false, _) => PyString::new(py, dtype.numpy()).into_any(),
+                (false, _) => {
+                    // NumPy knows these names once that module is imported.
+                    if [Type::BF16, Type::E4M3, Type::E5M2].contains(&dtype) {
+                        py.import(intern!(py, "ml_dtypes"))?;
+                    }
+                    PyString::new(py, dtype.numpy()).into_any()
+                }
                 (true, own) if like.is_regular => own,
                 (true, own) => own.call_method1(intern!(py, "newbyteorder"), ("=",))?,
             };

@@ -1,5 +1,8 @@
 """8-bit numbers, and scales of them, against NumPy in float64, with the bound of docs/design/numerics.md."""
 
+import subprocess
+import sys
+
 import ml_dtypes
 import numpy as np
 import pytest
@@ -261,6 +264,15 @@ def test_quantise_is_the_documented_rounding(of, kind, block, dtype, largest):
             divided = x[part].astype(np.float32) * (np.float32(1) / scale)
             rounded = np.rint(divided) if dtype == np.int8 else divided
             assert (wide(q[part]) == wide(rounded.astype(dtype))).all()
+
+
+def test_a_type_by_its_name_where_nobody_has_imported_ml_dtypes():
+    program = (
+        "import numpy, gpu_gemm; "
+        "print(gpu_gemm.quantise(numpy.ones((2, 3), numpy.float32), 'rows', 'float8_e4m3fn')[0].dtype)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    assert (done.stdout.strip(), done.returncode) == ("float8_e4m3fn", 0), done.stderr
 
 
 def test_what_was_quantised_is_multiplied():

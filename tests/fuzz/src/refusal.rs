@@ -27,7 +27,7 @@ impl Refusal {
         of.places(product);
         of.prepared(product);
         of.kernel(product, is_hopper);
-        of.splits(product, is_cuda, is_hopper);
+        of.splits(product, is_cuda);
         // A GPU takes copies of host memory. Their strides are others, for which the kernel that
         // was chosen for the product's strides may be none.
         let is_copied = is_cuda && matches!(product.way, Way::Slices | Way::Arrays);
@@ -147,7 +147,7 @@ impl Refusal {
         }
     }
 
-    fn splits(&mut self, product: &Product, is_cuda: bool, is_hopper: bool) {
+    fn splits(&mut self, product: &Product, is_cuda: bool) {
         let [m, n, k] = product.size;
         let (splits, partials) = (product.split_k.unwrap_or(1), product.partials.unwrap_or(1));
         if splits > 1 && partials > 1 {
@@ -173,14 +173,13 @@ impl Refusal {
                 }
                 _ => product.types != crate::product::Types::F64,
             };
-            // Of GPUs only Hopper adds partial products.
-            let has_parts = m * n > 0 && k > 64 && product.count() == 1 && is_hopper;
+            let has_parts = m * n > 0 && k > 64 && product.count() == 1;
             if !has_parts || !has_c_of_f32 || product.workspace_limit.is_some() || splits > 1 {
                 self.may.extend(["partials", "kernel"]);
             }
         }
-        if let (Kernel::AsOn(target), true) = (product.kernel, splits > 1 || partials > 1) {
-            // An A100 has neither.
+        if let (Kernel::AsOn(target), true) = (product.kernel, splits > 1) {
+            // An A100 has no clusters.
             if target.capability != (9, 0) {
                 self.may.extend(["partials", "kernel"]);
             }

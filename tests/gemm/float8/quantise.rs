@@ -189,19 +189,27 @@ fn products_are_off_by_half_a_step() {
         let gemm = Gemm::<Q, f32>::of_types().scales(scales);
         gemm.run(&stream, a.view(), b.view().t(), c.view_mut()).unwrap();
 
-        // Half a step: of a number, and of the least one, of which the greatest is at most 512.
+        // Half a step: of a number, and of the least ones of a group. The greatest of a row is at
+        // most 2^(row % 9), that of 128 rows 256.
         let (relative, least) = match Q::FORMAT.is_float() {
             true => (Q::FORMAT.roundoff(), Q::FORMAT.tiny()),
             false => (0.0, 0.5),
         };
-        let step = 512.0 / f64::from(largest::<Q>()) * least;
+        let step = |of: Granularity, row: usize| {
+            let greatest = match of {
+                Granularity::Block128x128 => 256.0,
+                _ => 2f64.powi((row % 9) as i32),
+            };
+            1.001 * greatest / f64::from(largest::<Q>()) * least
+        };
         let gamma = of_short_sums(Q::FORMAT) + (k + 8) as f64 * 2f64.powi(-24);
         let mut most = 0f64;
         for (at, got) in c.to_row_major().unwrap().into_iter().enumerate() {
             let (mut sum, mut rounding, mut size) = (0.0, 0.0, 0.0);
+            let steps = [step(granularity[0], at / n), step(granularity[1], at % n)];
             for p in 0..k {
                 let x = [x[at / n * k + p], y[at % n * k + p]].map(f64::from);
-                let [wide, other] = x.map(|x| x.abs() * (1.0 + relative) + step);
+                let [wide, other] = [0, 1].map(|i| x[i].abs() * (1.0 + relative) + steps[i]);
                 sum += x[0] * x[1];
                 size += wide * other;
                 rounding += wide * other - (x[0] * x[1]).abs();

@@ -6,7 +6,8 @@ use core::arch::asm;
 
 pub use crate::pace::Pace;
 
-/// Before Hopper a grid begins when those before it have ended.
+/// In PTX for a target before Hopper it is nothing: such a grid begins when those before it have
+/// ended.
 #[inline(always)]
 pub fn wait_for_earlier() {
     #[cfg(target_feature = "sm_90a")]

@@ -46,7 +46,8 @@ impl Memory {
     }
 
     fn new(buffer: DeviceBytes, context: &Arc<Context>) -> Self {
-        // Nobody uses no bytes. Each launch makes some such memories, so they share this.
+        // No stream is noted as a user of no bytes (`Storage::used_by`, `Buffer::foreign_on`). Each
+        // launch makes some such memories, so they share this.
         static NOBODY: LazyLock<Arc<Uses>> = LazyLock::new(Arc::default);
         let uses = if buffer.len() == 0 { NOBODY.clone() } else { Arc::default() };
         let buffer = ManuallyDrop::new(buffer);

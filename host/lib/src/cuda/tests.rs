@@ -96,7 +96,9 @@ fn launch_dependent() -> Vec<Vec<String>> {
     let stream = device.stream().unwrap();
     let mut c = device.zeros::<f32>(32).unwrap();
     let declaration = begins_early.declaration.to_ptx_comment();
-    let ptx = format!("// {declaration}\ngriddepcontrol.wait;");
+    let ptx = format!(
+        "// {declaration}\n.visible .entry begins_early(\n\t.param .u64 p\n)\n{{\n\tgriddepcontrol.wait;\n\tret;\n}}\n"
+    );
     // SAFETY: the tests' driver runs no kernels.
     unsafe { device.load_ptx("early.ptx", &ptx) }.unwrap();
     let clusters = (1..=device.limits().cluster.min(2)).map(|blocks| [blocks, 1, 1]);

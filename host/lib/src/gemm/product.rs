@@ -237,8 +237,8 @@ impl<'a, T: Scalar<O>, O: Output> Gemm<'a, T, O> {
 
     /// The number of partial products, 1 to 4096: split-K over the grid. Each is of a range of k,
     /// and a second launch adds them in a fixed order. 1 is a product without split-K. By default
-    /// Hopper computes a small C with a long k in this way. The number depends on the request and
-    /// the kernel.
+    /// a GPU computes a small C with a long k in this way, where that is estimated to be faster.
+    /// The number depends on the request and the kernel.
     ///
     /// Each partial product needs workspace for `m n` sums: `4 m n` bytes, of f64 `8 m n`.
     /// ([Invariant](Self::invariant) ones are computed for some rows at a time.)

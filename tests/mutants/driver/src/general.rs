@@ -100,6 +100,10 @@ fn cases([tile, cols]: [usize; 2], on_tensor_cores: bool, is_dot: bool) -> Vec<C
         // All of it fits.
         Case { a: strided([1, 32]), alpha: 2.0, beta: -1.0, ..Case::dense([32, 64, 16]) },
     ];
+    if tile == 128 && !on_tensor_cores {
+        // A whole tile, whose elements are stored by fours and one by one.
+        cases.extend([[132, 136, 50], [131, 133, 20]].map(Case::dense));
+    }
     if is_dot {
         // More k-steps than a block takes at a time. Three partial products, of which the last is
         // two k-steps shorter.

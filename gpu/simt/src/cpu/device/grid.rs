@@ -23,8 +23,8 @@ use crate::cpu::block;
 pub use crate::pace::Pace;
 
 /// Waits until all earlier grids of the stream have ended; what they wrote is then visible (PTX
-/// `griddepcontrol.wait`). Returns at once if this grid began after them, as each does on a GPU
-/// before Hopper.
+/// `griddepcontrol.wait`). Returns at once if this grid began after them, as each does
+/// whose PTX is for a target before Hopper.
 #[cfg_attr(not(feature = "cpu"), signatures)]
 #[track_caller]
 pub fn wait_for_earlier() {

@@ -404,7 +404,9 @@ fn attributes_of_a_captured_dependent() -> Vec<String> {
     let stream = device.stream().unwrap();
     let mut c = device.zeros::<f32>(32).unwrap();
     let declaration = begins_early.declaration.to_ptx_comment();
-    let ptx = format!("// {declaration}\ngriddepcontrol.wait;");
+    let ptx = format!(
+        "// {declaration}\n.visible .entry begins_early(\n\t.param .u64 p\n)\n{{\n\tgriddepcontrol.wait;\n\tret;\n}}\n"
+    );
     // SAFETY: the tests' driver runs no kernels.
     unsafe { device.load_ptx("early.ptx", &ptx) }.unwrap();
     let config = LaunchConfig::new([4, 1, 1], [32, 1, 1]);

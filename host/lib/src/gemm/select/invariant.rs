@@ -59,8 +59,8 @@ const WGMMA: Sum = Sum::Of(SumOrder::Wgmma);
 const BY_WARPGROUPS: Sum = Sum::Of(SumOrder::Dealt { sums: 2, steps: 32 });
 const BY_WARPS: Sum = Sum::Of(SumOrder::Dealt { sums: 4, steps: 16 });
 
-/// No split: GPUs other than Hopper have no clusters, and do not add partial products. Nor does the
-/// CPU device profit.
+/// No split: GPUs other than Hopper have no clusters, and partial products are not used here. Nor
+/// does the CPU device profit.
 const ON_CORES: Rules = [&[(0, Sum::Cores, 1, ALL)]; 2];
 const GENERAL: Rules = [&[(0, Sum::General, 1, ALL)]; 2];
 /// Hopper, by types.
