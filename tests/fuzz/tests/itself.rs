@@ -32,7 +32,7 @@ fn a_seed_draws_the_same_again() {
 
 #[test]
 fn everything_is_drawn() {
-    let (pool, all) = (Pool::new(), drawn(200_000));
+    let (pool, all) = (Pool::new(), drawn(300_000));
     let names = |entry: &gpu::registry::Entry| entry.name();
     let drawn = all.iter().filter_map(Product::named).map(names).collect::<BTreeSet<_>>();
     let missing = pool.kernels().map(names).filter(|name| !drawn.contains(name));
