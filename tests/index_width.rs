@@ -144,7 +144,9 @@ fn on_cpu(entry: &Entry, product: &Product, case: &Case) -> Option<()> {
     let grid = [n.div_ceil(tile_cols), m.div_ceil(tile_rows)];
     let constants = entry.constants_of(&GemmParams::dense(m as u32, n as u32, k as u32));
     let grid_dim = [grid[0] as u32, grid[1] as u32, 1];
-    let config = LaunchConfig { constants, ..LaunchConfig::new(grid_dim, product.block) };
+    let dynamic_shared = entry.declaration().dynamic_shared.unwrap_or(0);
+    let config =
+        LaunchConfig { constants, dynamic_shared, ..LaunchConfig::new(grid_dim, product.block) };
     for y in case.first[0] / tile_rows..grid[1] {
         let mut options = Options::default();
         let (from, to) = (case.first[1] / tile_cols, grid[0]);

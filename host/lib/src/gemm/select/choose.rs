@@ -192,8 +192,8 @@ fn no_partials(who: &str, request: &Request) -> Error {
         return Error::argument("partials", request.partials.unwrap_or(1), limit);
     }
     let limit = format!(
-        "{who} them for this request: one product at a time, with k above 64, on the CPU or on a GPU of compute \
-         capability 9.0, with m n sums of workspace each, and a kernel whose C has their type"
+        "{who} them for this request: one product at a time, with k above 64, \
+         with m n sums of workspace each, and a kernel whose C has their type"
     );
     Error::argument("partials", request.partials.unwrap_or(1), limit)
 }
