@@ -362,27 +362,36 @@ impl Cuda {
         constants: &Constants,
         may_load: impl FnOnce() -> Result<()>,
     ) -> Result<cuda::Function> {
-        let name = declaration.name;
-        let refuse = |what| Error::Launch { kernel: name, what };
         let mut functions = self.functions.lock().unwrap_or_else(PoisonError::into_inner);
         let is_this = |known: &Known| known.declaration == *declaration;
         let as_before = |known: &&Known| known.constants[0] == *constants && is_this(known);
         if let Some(known) = functions.iter().find(as_before) {
             return Ok(known.function.clone());
         }
-        let said = *constants;
-        let constants = declaration.resolve(constants).map_err(refuse)?;
-        let is_loaded = |known: &&Known| known.constants[1] == constants && is_this(known);
-        if let Some(known) = functions.iter().find(is_loaded) {
-            let function = known.function.clone();
-            functions.push(Known {
-                declaration: *declaration,
-                constants: [said, constants],
-                function: function.clone(),
-            });
-            return Ok(function);
-        }
-        may_load()?;
+        let name = declaration.name;
+        let all = declaration.resolve(constants);
+        let all = all.map_err(|what| Error::Launch { kernel: name, what })?;
+        let is_loaded = |known: &&Known| known.constants[1] == all && is_this(known);
+        let known = functions.iter().find(is_loaded).map(|known| known.function.clone());
+        let function = match known {
+            Some(function) => function,
+            None => {
+                may_load()?;
+                self.load(declaration, &all)?
+            }
+        };
+        functions.retain(|known| known.declaration.name != name || is_this(known));
+        functions.push(Known {
+            declaration: *declaration,
+            constants: [*constants, all],
+            function: function.clone(),
+        });
+        Ok(function)
+    }
+
+    /// The same with all constants, loaded now.
+    fn load(&self, declaration: &Declaration, constants: &Constants) -> Result<cuda::Function> {
+        let name = declaration.name;
         let wanted = declaration.to_ptx_comment();
         let loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
         let own = loaded.iter().rev().find(|own| own.declarations.contains_key(name));
@@ -410,16 +419,9 @@ impl Cuda {
         let function = match own {
             Some(own) if declaration.constants.is_empty() => own.module.function(name),
             None if ptx.shares_variables(name) => self.variables()?.function(name),
-            _ => self.compile(&file, text, declaration, &constants),
+            _ => self.compile(&file, text, declaration, constants),
         }?;
-        let function = if begins_early { function.dependent() } else { function };
-        functions.retain(|known| known.declaration.name != name || is_this(known));
-        functions.push(Known {
-            declaration: *declaration,
-            constants: [said, constants],
-            function: function.clone(),
-        });
-        Ok(function)
+        Ok(if begins_early { function.dependent() } else { function })
     }
 
     /// The variable of that name, and its file. The PTX that was loaded last goes first.

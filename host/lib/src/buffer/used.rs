@@ -150,8 +150,7 @@ impl<T: Pod> Buffer<T> {
         let Storage::Cuda(memory) = &buffer.storage else {
             return Err(Error::argument("device", device.name(), "must be a GPU"));
         };
-        // Empty memories share theirs, in which no stream may be noted.
-        let uses = if memory.len() == 0 { Arc::default() } else { memory.uses().clone() };
+        let uses = memory.uses().clone();
         uses.written_by(owner)?;
         Ok((buffer, uses))
     }

@@ -42,14 +42,14 @@ impl Memory {
         if bytes > 0 {
             testing::allocated();
         }
-        Ok(Memory::new(buffer, context))
+        // No stream is noted as a user of no bytes (`Storage::used_by`). Each launch allocates some
+        // such memories, so they share this.
+        static NOBODY: LazyLock<Arc<Uses>> = LazyLock::new(Arc::default);
+        let uses = if bytes == 0 { NOBODY.clone() } else { Arc::default() };
+        Ok(Memory::new(buffer, uses, context))
     }
 
-    fn new(buffer: DeviceBytes, context: &Arc<Context>) -> Self {
-        // No stream is noted as a user of no bytes (`Storage::used_by`, `Buffer::foreign_on`). Each
-        // launch makes some such memories, so they share this.
-        static NOBODY: LazyLock<Arc<Uses>> = LazyLock::new(Arc::default);
-        let uses = if buffer.len() == 0 { NOBODY.clone() } else { Arc::default() };
+    fn new(buffer: DeviceBytes, uses: Arc<Uses>, context: &Arc<Context>) -> Self {
         let buffer = ManuallyDrop::new(buffer);
         Memory { buffer, foreign: false, uses, context: context.clone() }
     }
@@ -63,7 +63,7 @@ impl Memory {
     pub(crate) unsafe fn foreign(context: &Arc<Context>, address: u64, bytes: usize) -> Self {
         // SAFETY: the caller's promise; it is never dropped.
         let buffer = unsafe { DeviceBytes::from_raw_parts(address, bytes) };
-        let mut memory = Memory::new(buffer, context);
+        let mut memory = Memory::new(buffer, Arc::default(), context);
         memory.foreign = true;
         memory
     }
@@ -92,7 +92,7 @@ impl Memory {
         testing::allocated();
         // SAFETY: `pitch * rows` bytes were allocated in this context, and nobody else frees them.
         let buffer = unsafe { DeviceBytes::from_raw_parts(address, pitch * rows) };
-        Ok((Memory::new(buffer, context), pitch))
+        Ok((Memory::new(buffer, Arc::default(), context), pitch))
     }
 
     /// The device address, for a kernel's parameter.

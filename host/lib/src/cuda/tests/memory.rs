@@ -266,6 +266,24 @@ with_driver! {
         assert!(calls().is_empty());
     }
 
+    fn nobody_is_noted_as_a_user_of_no_bytes("") {
+        let device = crate::Device::cuda(0).unwrap();
+        let streams = [0; 2].map(|_| device.stream().unwrap());
+        let mut empty = [0; 2].map(|_| device.uninit::<f32>(0).unwrap());
+        let context = open();
+        // SAFETY: it has no bytes.
+        let lent = unsafe { Memory::foreign(&context, 0x1000, 0) };
+        let own = Memory::alloc(&context, 0).unwrap();
+        // A scope notes the stream of memory that it is lent, whatever its length.
+        assert!(!Arc::ptr_eq(lent.uses(), own.uses()));
+        calls();
+        for (buffer, stream) in empty.iter_mut().zip(&streams) {
+            buffer.view_mut(..).unwrap().address_on(stream).unwrap();
+        }
+        // None waits for the other.
+        assert_eq!(calls(), [""; 0]);
+    }
+
     fn out_of_memory_names_both_amounts("") {
         let context = open();
         let _taken = Memory::alloc(&context, 1 << 29).unwrap();
