@@ -14,6 +14,7 @@
 //!   packed_store         the fast way out: packed elements, 16-byte stores; misaligned rows of C
 //!   background           work for idle warps: packing the tail of B
 //!   copy_rows            copies of unaligned rows to aligned ones
+//!   scales               scales of numbers of 8 bits
 //!   real, stored         the types that products are computed in, and stored in
 //! ```
 //!
@@ -31,7 +32,6 @@ pub mod accumulators;
 pub mod activation;
 #[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90a"))]
 pub mod background;
-#[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90a"))]
 pub mod copy_rows;
 pub mod cp_async;
 pub mod epilogue;
@@ -47,6 +47,7 @@ pub mod packed_element;
 #[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90a"))]
 pub mod packed_store;
 pub mod real;
+pub mod scales;
 #[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90a"))]
 pub mod staged_epilogue;
 #[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90a"))]

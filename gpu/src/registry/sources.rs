@@ -19,6 +19,7 @@ const SOURCES: &[(&str, &str)] = &[
     ("collective/packed_element.rs", include_str!("../collective/packed_element.rs")),
     ("collective/packed_store.rs", include_str!("../collective/packed_store.rs")),
     ("collective/real.rs", include_str!("../collective/real.rs")),
+    ("collective/scales.rs", include_str!("../collective/scales.rs")),
     ("collective/staged_epilogue.rs", include_str!("../collective/staged_epilogue.rs")),
     ("collective/staged_rows.rs", include_str!("../collective/staged_rows.rs")),
     ("collective/stored.rs", include_str!("../collective/stored.rs")),

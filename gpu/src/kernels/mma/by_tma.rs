@@ -275,5 +275,5 @@ pub fn multiply<const ROWS: usize, const COLS: usize, const M: usize, const SLAB
         sums.for_each_sixteen_of::<3>(|j, sums| store(3, j, sums));
         return;
     }
-    epilogue::store::<f64, M, N>(&sums, warp, &mut epilogue, first, |sums| places.pairs(sums));
+    epilogue::store(&sums, warp, &mut epilogue, first, |sums| places.pairs(sums), None);
 }

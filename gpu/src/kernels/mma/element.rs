@@ -33,7 +33,7 @@ use super::{
         mma::{self, Atom, Fragment, M16n8k8, M16n8k16},
         *,
     },
-    tile::{PANEL, Which},
+    tile::Which,
 };
 
 /// An element that these tensor cores multiply: 16 bits, an f32, which is rounded to tf32 first, or
@@ -52,8 +52,11 @@ pub trait MmaElement: Stored<Real: mma::Sum> {
     /// K-steps of a fragment.
     const STEP: usize = Self::Atom::STEP;
 
+    /// Rows of a panel, and elements of a row.
+    const PANEL: usize = 32;
+
     /// From one row of a panel to the next, in elements.
-    const PITCH: usize = PANEL;
+    const PITCH: usize = Self::PANEL;
 
     /// Whether a row may start between two multiples of the narrowest copy, four bytes.
     const MAY_BE_MISALIGNED: bool = size_of::<Self>() < 4;
@@ -185,7 +188,7 @@ impl MmaElement for f64 {
     const ZERO: f64 = 0.0;
 
     // 32 bytes more: the four groups that half a warp reads at once are in different banks.
-    const PITCH: usize = PANEL + 4;
+    const PITCH: usize = Self::PANEL + 4;
 
     #[cfg_attr(target_arch = "nvptx64", inline(always))]
     #[track_caller]
@@ -273,7 +276,7 @@ fn by_word(
     let own = first + place::<f32>(row, outer_of_lane / f32::PIECE) + outer_of_lane % f32::PIECE;
     let load = |further: usize, step_half: usize| {
         let place = own ^ (outer + further) ^ (step_half * f32::PIECE);
-        tiles[place + panel + (step + 4 * step_half) * PANEL]
+        tiles[place + panel + (step + 4 * step_half) * f32::PANEL]
     };
     [load(0, 0), load(8, 0), load(0, 1), load(8, 1)]
 }
@@ -287,7 +290,7 @@ fn shift_group_left<T: MmaElement>(
     next: usize,
     is_misaligned: bool,
 ) {
-    const { assert!(T::MAY_BE_MISALIGNED && PANEL == 4 * T::PIECE) };
+    const { assert!(T::MAY_BE_MISALIGNED && T::PANEL == 4 * T::PIECE) };
     let mut moved = [T::ZERO; 8];
     if is_misaligned {
         // The compilers would otherwise read a group element by element, since one is not used.

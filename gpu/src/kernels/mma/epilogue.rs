@@ -10,13 +10,20 @@
 //! rows are its own, so it waits for no other warp.
 
 use super::{
-    collective::{epilogue::Epilogue, real::Real, stored::Stored, vector::FOUR},
+    collective::{
+        epilogue::Epilogue,
+        real::{OfSum, Real},
+        scales::Scaled,
+        stored::Stored,
+        vector::FOUR,
+    },
     device::{
         mma::{Accumulators, Sum},
         *,
     },
     tile::SIDE,
 };
+use crate::params::GemmParams;
 
 /// Elements of a staged row of `16 N` elements.
 const fn pitch(n: usize) -> usize {
@@ -67,15 +74,17 @@ pub fn pairs<R: Copy>(sums: &[R; 8]) -> [Pair<R>; 4] {
     ]
 }
 
-/// Stores a warp's `16 M x 16 N` sums. The first is (row, col). `pairs` says where they are.
+/// Stores a warp's `16 M x 16 N` sums, multiplied by their `scales`. The first is (row, col).
+/// `pairs` says where they are.
 #[cfg_attr(target_arch = "nvptx64", inline(always))]
 #[track_caller]
-pub fn store<C: Stored<Real: Sum>, const M: usize, const N: usize>(
-    sums: &Accumulators<M, N, C::Real>,
+pub fn store<S: Sum, C: Stored<Real: OfSum<S>>, const M: usize, const N: usize>(
+    sums: &Accumulators<M, N, S>,
     warp: usize,
     epilogue: &mut Epilogue<C>,
     (first_row, first_col): (usize, usize),
-    pairs: impl Fn(&[C::Real; 8]) -> [Pair<C::Real>; 4],
+    pairs: impl Fn(&[S; 8]) -> [Pair<S>; 4],
+    scales: Option<(&GemmParams, &Scaled)>,
 ) {
     const { assert!(M == 1 || M == 2 || M == 4, "registers cannot be indexed by a computed number") };
     // In place of the stages.
@@ -84,11 +93,11 @@ pub fn store<C: Stored<Real: Sum>, const M: usize, const N: usize>(
     let lane = thread::lane_id() as usize;
     let base = warp * STAGED * pitch;
     for part in 0..M.div_ceil(2) {
-        let mut put = |first_row: usize, j: usize, sums: &[C::Real; 8]| {
+        let mut put = |first_row: usize, j: usize, sums: &[S; 8]| {
             for (row, col, pair) in pairs(sums) {
                 let (row, col) = (first_row + row as usize, j * SIDE + col as usize);
                 let at = base + row * pitch + place::<C::Real>(N, col);
-                Real::store_pair(&mut staged, at, pair);
+                Real::store_pair(&mut staged, at, C::Real::of_sums(pair));
             }
         };
         if part == 0 {
@@ -99,7 +108,8 @@ pub fn store<C: Stored<Real: Sum>, const M: usize, const N: usize>(
             sums.for_each_sixteen_of::<2>(|j, sums| put(0, j, sums));
         }
         warp::sync_warp(warp::ALL);
-        finish::<C, M, N>(&staged, (base, lane), epilogue, (first_row + part * STAGED, first_col));
+        let first = (first_row + part * STAGED, first_col);
+        finish::<C, M, N>(&staged, (base, lane), epilogue, first, scales);
         warp::sync_warp(warp::ALL);
     }
 }
@@ -113,6 +123,7 @@ fn finish<C: Stored, const M: usize, const N: usize>(
     (base, lane): (usize, usize),
     epilogue: &mut Epilogue<C>,
     (first_row, first_col): (usize, usize),
+    scales: Option<(&GemmParams, &Scaled)>,
 ) {
     const { assert!(N == 2 || N == 4, "one element of a row a lane, or two") };
     let pitch = pitch(N);
@@ -120,17 +131,30 @@ fn finish<C: Stored, const M: usize, const N: usize>(
     // loops, which would take more registers than four parts of sums leave.
     let staged_rows = const { if M == 1 { SIDE } else { STAGED } };
     let rows = epilogue.left((first_row, first_col)).0.min(staged_rows);
+    let of_four = |cols: [usize; FOUR]| match scales {
+        Some((problem, scales)) => scales.of_four(problem, cols.map(|col| first_col + col)),
+        None => [C::Real::ONE; FOUR],
+    };
+    let scaled = |rows: [usize; FOUR], of_cols: [C::Real; FOUR], sums: [C::Real; FOUR]| match scales
+    {
+        Some((problem, scales)) => {
+            scales.finish_four(problem, rows.map(|row| first_row + row), of_cols, sums)
+        }
+        None => sums,
+    };
     let mut row = 0;
     if epilogue.is_in_fours() {
         let across = const { SIDE * N / FOUR };
         let step = 32 / across;
         let (of_lane, col) = (lane / across, lane % across * FOUR);
         let columns = epilogue.columns(core::array::from_fn(|i| (first_col + col + i) as u32));
+        let of_cols = of_four(core::array::from_fn(|i| col + i));
         while row < rows {
             let from = row + of_lane;
             let sums: [[C::Real; FOUR]; TOGETHER] = core::array::from_fn(|i| {
                 let at = base + (from + i * step) * pitch + place::<C::Real>(N, col);
-                Real::load_four(staged, [at, at + const { to_second::<C::Real>(N) }])
+                let sums = Real::load_four(staged, [at, at + const { to_second::<C::Real>(N) }]);
+                scaled([from + i * step; FOUR], of_cols, sums)
             });
             epilogue.finish_fours(&columns, ((first_row + from) as u32, step as u32), sums);
             row += TOGETHER * step;
@@ -144,6 +168,8 @@ fn finish<C: Stored, const M: usize, const N: usize>(
         let sums: [C::Real; FOUR] = core::array::from_fn(|i| {
             staged[base + (row + i / across) * pitch + place::<C::Real>(N, cols[i])]
         });
+        let rows = core::array::from_fn(|i| row + i / across);
+        let sums = scaled(rows, of_four(cols), sums);
         match N {
             2 => epilogue.finish_elements::<1>(&columns, (first_row + row) as u32, sums),
             _ => epilogue.finish_elements::<2>(&columns, (first_row + row) as u32, sums),

@@ -1,7 +1,9 @@
 //! The main loop: a block's tile, stage by stage.
 
 use super::{
-    collective::{cp_async::wait_for_all_but, epilogue::Epilogue, stored::Stored},
+    collective::{
+        cp_async::wait_for_all_but, epilogue::Epilogue, real::OfSum, scales::Scaled, stored::Stored,
+    },
     device::{
         mma::{self, Accumulators},
         *,
@@ -9,7 +11,7 @@ use super::{
     element::MmaElement,
     epilogue,
     operand::{self, Operand, one},
-    tile::{PANEL, SIDE, Which, threads},
+    tile::{SIDE, Which, threads},
 };
 use crate::params::GemmParams;
 
@@ -43,7 +45,7 @@ pub fn multiply<
         assert!(ROWS.is_multiple_of(SIDE * M) && COLS.is_multiple_of(SIDE * N), "whole warps");
         assert!(THREADS == threads([ROWS, COLS], [M, N]));
         // The part of a warp starts with a panel.
-        assert!(M.is_multiple_of(2) && N.is_multiple_of(2) && PANEL == 2 * SIDE);
+        assert!(M.is_multiple_of(2) && N.is_multiple_of(2) && T::PANEL == 2 * SIDE);
         assert!(STAGES >= 2 && STAGES <= 4);
         let stage_len = stage_len::<T>(ROWS, COLS, BLOCK_K, true);
         // In shared memory groups of elements are swizzled by their number.
@@ -67,18 +69,20 @@ pub fn multiply<
     );
     let stages = Stages::<T, ROWS, COLS, STAGES, BLOCK_K, true, THREADS>::start(operands);
     stages.accumulate::<M, N>(problem.k, of_warp, &mut sums);
-    store::<C, M, N>(problem, (c, bias), &sums, warp, (first, of_warp));
+    store(problem, (c, bias), &sums, warp, (first, of_warp), None);
 }
 
-/// Stores a warp's sums: of the tile that starts at `first`, those from `of_warp` on.
+/// Stores a warp's sums, multiplied by their `scales`: of the tile that starts at `first`, those
+/// from `of_warp` on.
 #[cfg_attr(target_arch = "nvptx64", inline(always))]
 #[track_caller]
-pub fn store<C: Stored<Real: mma::Sum>, const M: usize, const N: usize>(
+pub fn store<S: mma::Sum, C: Stored<Real: OfSum<S>>, const M: usize, const N: usize>(
     problem: &GemmParams,
     (c, bias): (&mut Out<C>, &In<C>),
-    sums: &Accumulators<M, N, C::Real>,
+    sums: &Accumulators<M, N, S>,
     warp: usize,
     (first, of_warp): ((usize, usize), (usize, usize)),
+    scales: Option<&Scaled>,
 ) {
     // The sums take the place of the stages. Nothing is in flight to these any more, and everybody
     // has read them.
@@ -86,7 +90,8 @@ pub fn store<C: Stored<Real: mma::Sum>, const M: usize, const N: usize>(
     thread::sync_threads();
     let mut epilogue = Epilogue::new(problem, c, bias);
     let first = (first.0 + of_warp.0, first.1 + of_warp.1);
-    epilogue::store::<C, M, N>(sums, warp, &mut epilogue, first, epilogue::pairs);
+    let scales = scales.map(|scales| (problem, scales));
+    epilogue::store(sums, warp, &mut epilogue, first, epilogue::pairs, scales);
 }
 
 /// The stages in shared memory, and the operands that fill them.

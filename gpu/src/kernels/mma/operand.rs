@@ -36,13 +36,13 @@
 use super::{
     device::{mma::Fragment, *},
     element::{MmaElement, place},
-    tile::{PANEL, Which},
+    tile::Which,
 };
 use crate::params::GemmParams;
 
 /// Elements of a tile of `outer` rows of A (columns of B) by `depth` k-steps.
 pub const fn tile_len<T: MmaElement>(outer: usize, depth: usize) -> usize {
-    outer * (depth / PANEL) * T::PITCH
+    outer * (depth / T::PANEL) * T::PITCH
 }
 
 /// Rows that a warp copies at once if each lane copies two elements.
@@ -130,12 +130,12 @@ impl<
     /// Rows that a block copies at once if each thread copies two elements.
     const ROWS_OF_BLOCK: usize = THREADS / 32 * ROWS_OF_WARP;
     /// Elements of a panel.
-    const PANEL_LEN: usize = PANEL * T::PITCH;
+    const PANEL_LEN: usize = T::PANEL * T::PITCH;
     /// Panels on the outer side, and along k.
-    const OUTERS: usize = OUTER / PANEL;
-    const DEPTHS: usize = BLOCK_K / PANEL;
+    const OUTERS: usize = OUTER / T::PANEL;
+    const DEPTHS: usize = BLOCK_K / T::PANEL;
     /// Whether each thread has a piece of a panel. A larger block copies elements.
-    const IN_PIECES: bool = THREADS * T::PIECE <= PANEL * PANEL;
+    const IN_PIECES: bool = THREADS * T::PIECE <= T::PANEL * T::PANEL;
 
     /// The operand of a block whose tile of C starts at `first` on the outer side. If the operand
     /// is not as `k_major` says, or if `only_elements`, it is copied element by element.
@@ -148,7 +148,7 @@ impl<
         k_major: bool,
         only_elements: bool,
     ) -> Self {
-        const { assert!(OUTER.is_multiple_of(PANEL) && BLOCK_K.is_multiple_of(PANEL)) };
+        const { assert!(OUTER.is_multiple_of(T::PANEL) && BLOCK_K.is_multiple_of(T::PANEL)) };
         let (size, [of_outer, of_k], batch) = which.of(problem);
         let (of_outer, of_k) = (of_outer as usize, of_k as usize);
         let start = thread::block_idx_z() as usize * batch as usize;
@@ -171,7 +171,7 @@ impl<
             _ => (Copies::FourMisaligned, 2),
         };
         let t = thread::thread_idx_x() as usize;
-        let (row, at) = (t * width / PANEL, t * width % PANEL);
+        let (row, at) = (t * width / T::PANEL, t * width % T::PANEL);
         let misalignment = match copies {
             Copies::FourMisaligned => (first_place + row * pitch) % 2,
             _ => 0,
@@ -191,8 +191,8 @@ impl<
             gaps: pitch > len as usize,
             before_first: start.wrapping_sub(1),
             from: (from + row * pitch + at * between).wrapping_sub(misalignment),
-            to_outer: PANEL * of_outer,
-            to_k: PANEL * of_k,
+            to_outer: T::PANEL * of_outer,
+            to_k: T::PANEL * of_k,
             pitch,
             between,
             outer: size.saturating_sub(first as u32).min(2 * OUTER as u32) as i32,
@@ -255,18 +255,18 @@ impl<
     #[cfg_attr(target_arch = "nvptx64", inline(always))]
     #[track_caller]
     fn copy_whole(&self, tiles: &mut DynamicShared<T>, tile: usize) {
-        let rows_at_once = const { THREADS * T::PIECE / PANEL };
+        let rows_at_once = const { THREADS * T::PIECE / T::PANEL };
         let to = tile + place::<T>(self.row, self.at / T::PIECE);
         let mut of_outer = self.from;
         for outer in 0..Self::OUTERS {
             let mut of_panel = of_outer;
             for k in 0..Self::DEPTHS {
                 let mut from = of_panel;
-                for row in (0..PANEL).step_by(rows_at_once) {
+                for row in (0..T::PANEL).step_by(rows_at_once) {
                     let to = to ^ (T::swizzle(row) * T::PIECE);
                     let panel = (outer * Self::DEPTHS + k) * Self::PANEL_LEN;
                     T::copy::<16>(tiles, to + panel + row * T::PITCH, self.matrix, from, true);
-                    if row + rows_at_once < PANEL {
+                    if row + rows_at_once < T::PANEL {
                         from = add_in_order(from, rows_at_once * self.pitch);
                     }
                 }
@@ -285,11 +285,11 @@ impl<
     #[track_caller]
     fn copy<const BYTES: usize>(&self, tiles: &mut DynamicShared<T>, tile: usize) {
         let width = BYTES / size_of::<T>();
-        let rows_at_once = THREADS * width / PANEL;
+        let rows_at_once = THREADS * width / T::PANEL;
         const {
-            let rows_at_once = THREADS * (BYTES / size_of::<T>()) / PANEL;
+            let rows_at_once = THREADS * (BYTES / size_of::<T>()) / T::PANEL;
             assert!(
-                BYTES < size_of::<T>() || !Self::IN_PIECES || PANEL.is_multiple_of(rows_at_once)
+                BYTES < size_of::<T>() || !Self::IN_PIECES || T::PANEL.is_multiple_of(rows_at_once)
             );
             assert!(rows_at_once.is_multiple_of(8) || size_of::<T>() >= 4 && rows_at_once == 4);
         }
@@ -302,11 +302,11 @@ impl<
         while panel < Self::OUTERS * Self::DEPTHS {
             let (outer, k) = (panel / Self::DEPTHS, panel % Self::DEPTHS);
             let (line, number) = if self.k_major { (outer, k) } else { (k, outer) };
-            let (rows, len) = (rows - (line * PANEL) as i32, len - (number * PANEL) as i32);
+            let (rows, len) = (rows - (line * T::PANEL) as i32, len - (number * T::PANEL) as i32);
             // Otherwise the end of the rows cuts this copy.
             if len <= 0 || len >= width as i32 {
                 let from = self.from.wrapping_add(outer * self.to_outer + k * self.to_k);
-                for row in (0..PANEL).step_by(rows_at_once) {
+                for row in (0..T::PANEL).step_by(rows_at_once) {
                     // Groups of every eighth row are in the same places. In every fourth row of
                     // f32, neighbours are swapped. Tiles start at multiples of both.
                     let to = to ^ (T::swizzle(row) * T::PIECE);
@@ -341,8 +341,8 @@ impl<
     fn copy_elements(&self, tiles: &mut DynamicShared<T>, tile: usize) {
         let (rows, len) = self.inside();
         let (lines, of_line) = self.lines();
-        let mut panel = len.max(0) as usize / PANEL;
-        let left = len.max(0) as usize % PANEL;
+        let mut panel = len.max(0) as usize / T::PANEL;
+        let left = len.max(0) as usize % T::PANEL;
         let mut end = if left > 0 && left < self.width { panel + 1 } else { 0 };
         if self.copies == Copies::Elements {
             (panel, end) = (0, of_line);
@@ -350,11 +350,11 @@ impl<
         let to = tile + place::<T>(self.row, self.at / T::PIECE) + self.at % T::PIECE;
         while panel < end.min(of_line) {
             let mut row = 0;
-            while row < lines * PANEL {
-                let to = to + self.panel(row / PANEL, panel) + row % PANEL * T::PITCH;
+            while row < lines * T::PANEL {
+                let to = to + self.panel(row / T::PANEL, panel) + row % T::PANEL * T::PITCH;
                 let mut i = 0;
                 while i < self.width {
-                    let at = panel * PANEL + i;
+                    let at = panel * T::PANEL + i;
                     let from = self.from.wrapping_add(row * self.pitch + at * self.between);
                     let is_inside = (row as i32) < rows && (at as i32) < len;
                     tiles[to + i] = if is_inside { self.matrix[from] } else { T::ZERO };
@@ -362,7 +362,7 @@ impl<
                 }
                 // Unrolled, the elements of 16-bit types would exceed the registers.
                 let rows = if size_of::<T>() == 8 { 1 } else { one::<THREADS>() };
-                row += THREADS * self.width / PANEL * rows;
+                row += THREADS * self.width / T::PANEL * rows;
             }
             panel += 1;
         }
@@ -374,18 +374,18 @@ impl<
     fn copy_ends(&self, tiles: &mut DynamicShared<T>, ends: usize) {
         const {
             assert!(
-                ends_len(OUTER, BLOCK_K) / 2 / Self::ROWS_OF_BLOCK <= PANEL / 2,
+                ends_len(OUTER, BLOCK_K) / 2 / Self::ROWS_OF_BLOCK <= T::PANEL / 2,
                 "a lane for each row"
             )
         };
         let (lines, of_line) = self.lines();
         let number = self.at / 2;
         if T::MAY_BE_MISALIGNED
-            && number < lines * (PANEL / Self::ROWS_OF_BLOCK)
+            && number < lines * (T::PANEL / Self::ROWS_OF_BLOCK)
             && self.misalignment == 1
         {
             let (rows, len) = self.inside();
-            let (last, row) = (of_line * PANEL - self.at, number * Self::ROWS_OF_BLOCK);
+            let (last, row) = (of_line * T::PANEL - self.at, number * Self::ROWS_OF_BLOCK);
             let left = if row as i32 >= rows { 0 } else { len - last as i32 };
             let from = self.from.wrapping_add(row * self.pitch + last);
             let to = ends + 2 * (self.row + row);
@@ -411,12 +411,12 @@ impl<
             assert!(
                 !T::MAY_BE_MISALIGNED
                     || !UNALIGNED
-                    || PANEL / Self::ROWS_OF_BLOCK * ROWS_OF_WARP * PANEL / T::PIECE == 32
+                    || T::PANEL / Self::ROWS_OF_BLOCK * ROWS_OF_WARP * T::PANEL / T::PIECE == 32
             )
         };
         let t = thread::thread_idx_x() as usize;
         let (warp, lane) = (t / 32, t % 32);
-        let groups = PANEL / T::PIECE;
+        let groups = T::PANEL / T::PIECE;
         let (number, group) = (lane / groups, lane % groups);
         let row = number / ROWS_OF_WARP * Self::ROWS_OF_BLOCK
             + warp * ROWS_OF_WARP
@@ -439,7 +439,7 @@ impl<
                 let next = panel + (group + 1) / groups;
                 let next = match next < of_line {
                     true => tile + self.panel(line, next) + following,
-                    false => ends + 2 * (line * PANEL + row),
+                    false => ends + 2 * (line * T::PANEL + row),
                 };
                 T::shift_left(tiles, own, next, is_misaligned);
                 panel += one::<THREADS>();
@@ -459,8 +459,8 @@ impl<
         outer: usize,
         step: usize,
     ) -> Fragment<T::Atom> {
-        let panel = (outer / PANEL * Self::DEPTHS + step / PANEL) * Self::PANEL_LEN;
-        let place = (outer % PANEL, step % PANEL);
+        let panel = (outer / T::PANEL * Self::DEPTHS + step / T::PANEL) * Self::PANEL_LEN;
+        let place = (outer % T::PANEL, step % T::PANEL);
         T::fragment(tiles, (first, panel), place, self.which, self.k_major)
     }
 }

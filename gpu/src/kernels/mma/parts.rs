@@ -8,7 +8,7 @@
 use super::{
     device::*,
     element::{MmaElement, place},
-    tile::{PANEL, Which},
+    tile::Which,
 };
 use crate::params::GemmParams;
 
@@ -61,12 +61,12 @@ impl<'a, T: MmaElement, const OUTER: usize, const THREADS: usize, const BYTES: u
     Parts<'a, T, OUTER, THREADS, BYTES>
 {
     /// Rows that a block copies at once, of one panel or of several.
-    const ROWS: usize = THREADS * (BYTES / size_of::<T>()) / PANEL;
-    const ROWS_AT_ONCE: usize = if Self::ROWS < PANEL { Self::ROWS } else { PANEL };
-    const PANELS_AT_ONCE: usize = Self::ROWS.div_ceil(PANEL);
+    const ROWS: usize = THREADS * (BYTES / size_of::<T>()) / T::PANEL;
+    const ROWS_AT_ONCE: usize = if Self::ROWS < T::PANEL { Self::ROWS } else { T::PANEL };
+    const PANELS_AT_ONCE: usize = Self::ROWS.div_ceil(T::PANEL);
     /// Copies of a thread to a panel, and to a tile.
-    const OF_PANEL: usize = PANEL / Self::ROWS_AT_ONCE;
-    const OF_TILE: usize = Self::OF_PANEL * OUTER / (Self::PANELS_AT_ONCE * PANEL);
+    const OF_PANEL: usize = T::PANEL / Self::ROWS_AT_ONCE;
+    const OF_TILE: usize = Self::OF_PANEL * OUTER / (Self::PANELS_AT_ONCE * T::PANEL);
 
     /// The copies of all tiles. The operand [has](Given::has_copies_of) copies of `BYTES`.
     #[cfg_attr(target_arch = "nvptx64", inline(always))]
@@ -76,7 +76,7 @@ impl<'a, T: MmaElement, const OUTER: usize, const THREADS: usize, const BYTES: u
             // The swizzle of a row is that of the thread's first, by `^` that of the distance. Of
             // 16-bit types the latter is none, and f64 has none at all.
             assert!(Self::ROWS_AT_ONCE.is_multiple_of(if T::STEP < 16 { 4 } else { 8 }));
-            assert!(OUTER.is_multiple_of(Self::PANELS_AT_ONCE * PANEL), "whole panels");
+            assert!(OUTER.is_multiple_of(Self::PANELS_AT_ONCE * T::PANEL), "whole panels");
         }
         let Given { which, matrix, first, k_major } = given;
         let (size, [of_outer, of_k], batch) = which.of(problem);
@@ -84,11 +84,11 @@ impl<'a, T: MmaElement, const OUTER: usize, const THREADS: usize, const BYTES: u
         let pitch = if k_major { of_outer } else { of_k };
         let width = BYTES / size_of::<T>();
         let t = thread::thread_idx_x() as usize;
-        let (row, at) = (t * width / PANEL, t * width % PANEL);
+        let (row, at) = (t * width / T::PANEL, t * width % T::PANEL);
         // The thread's first panel, and its row there.
         let (first_panel, row) = match Self::PANELS_AT_ONCE {
             1 => (0, row),
-            _ => (row / PANEL * PANEL, row % PANEL),
+            _ => (row / T::PANEL * T::PANEL, row % T::PANEL),
         };
         // A bit for each copy of a tile with so many k-steps. Unrolled: as a loop it would take
         // microseconds before the first copy.
@@ -97,7 +97,7 @@ impl<'a, T: MmaElement, const OUTER: usize, const THREADS: usize, const BYTES: u
             let mut all = 0;
             for copy in 0..Self::OF_TILE {
                 let row = copy % Self::OF_PANEL * Self::ROWS_AT_ONCE + row;
-                let panel = copy / Self::OF_PANEL * Self::PANELS_AT_ONCE * PANEL + first_panel;
+                let panel = copy / Self::OF_PANEL * Self::PANELS_AT_ONCE * T::PANEL + first_panel;
                 let (outer, k) = if k_major { (panel + row, at) } else { (panel + at, row) };
                 all |= u32::from(outer < left && (k as u32) < steps) << copy;
             }
@@ -105,16 +105,16 @@ impl<'a, T: MmaElement, const OUTER: usize, const THREADS: usize, const BYTES: u
         };
         let to_row = Self::ROWS_AT_ONCE * pitch;
         let to_last_row = (Self::OF_PANEL - 1) * to_row;
-        let to_last_panel = (OUTER - Self::PANELS_AT_ONCE * PANEL) * of_outer;
+        let to_last_panel = (OUTER - Self::PANELS_AT_ONCE * T::PANEL) * of_outer;
         let start = thread::block_idx_z() as usize * batch as usize;
         Parts {
             matrix,
             next: start + (first + first_panel) * of_outer + row * pitch + at,
             to: first_panel * T::PITCH + place::<T>(row, at / T::PIECE) + at % T::PIECE,
-            inside: [inside(PANEL as u32), inside(problem.k % PANEL as u32)],
+            inside: [inside(T::PANEL as u32), inside(problem.k % T::PANEL as u32)],
             to_row,
-            to_panel: (Self::PANELS_AT_ONCE * PANEL * of_outer).wrapping_sub(to_last_row),
-            to_tile: (PANEL * of_k).wrapping_sub(to_last_panel + to_last_row),
+            to_panel: (Self::PANELS_AT_ONCE * T::PANEL * of_outer).wrapping_sub(to_last_row),
+            to_tile: (T::PANEL * of_k).wrapping_sub(to_last_panel + to_last_row),
         }
     }
 
@@ -123,7 +123,7 @@ impl<'a, T: MmaElement, const OUTER: usize, const THREADS: usize, const BYTES: u
     pub fn inside(&self, steps: u32) -> u32 {
         match steps {
             0 => 0,
-            _ if steps < PANEL as u32 => self.inside[1],
+            _ if steps < T::PANEL as u32 => self.inside[1],
             _ => self.inside[0],
         }
     }
@@ -142,7 +142,7 @@ impl<'a, T: MmaElement, const OUTER: usize, const THREADS: usize, const BYTES: u
             let panel = copy / Self::OF_PANEL * Self::PANELS_AT_ONCE;
             let row = copy % Self::OF_PANEL * Self::ROWS_AT_ONCE;
             let to = self.to ^ (T::swizzle(row) * T::PIECE);
-            let place = tile + to + (panel * PANEL + row) * T::PITCH;
+            let place = tile + to + (panel * T::PANEL + row) * T::PITCH;
             T::copy::<BYTES>(tiles, place, self.matrix, self.next, inside >> copy & 1 == 1);
             let step = match copy + 1 {
                 next if next == Self::OF_TILE => self.to_tile,

@@ -13,7 +13,7 @@ use super::{
     main_loop::{Stages, store},
     operand::{Operand, one, tile_len},
     parts::{Given, Parts},
-    tile::{PANEL, SIDE, Which, threads},
+    tile::{SIDE, Which, threads},
 };
 use crate::params::GemmParams;
 
@@ -73,7 +73,7 @@ pub fn multiply<
         assert!(ROWS.is_multiple_of(SIDE * M) && COLS.is_multiple_of(SIDE * N), "whole warps");
         assert!(THREADS == threads([ROWS, COLS], [M, N]));
         // The part of a warp starts with a panel.
-        assert!(M.is_multiple_of(2) && N.is_multiple_of(2) && PANEL == 2 * SIDE);
+        assert!(M.is_multiple_of(2) && N.is_multiple_of(2) && T::PANEL == 2 * SIDE);
         assert!(STAGES >= 2 && STAGES <= 4);
         assert!(SIZE == size_of::<T>() && SIZE >= 4, "a copy has four bytes or more");
         let staged = staged_len(THREADS, N) * size_of::<T::Real>();
@@ -109,7 +109,7 @@ pub fn multiply<
     // Again: there are no registers for this in the main loop.
     let first = tile_of_block::<ROWS, COLS>(problem);
     let (warp, of_warp) = warp_of_block::<ROWS, M, N>();
-    store::<C, M, N>(problem, (c, bias), &sums, warp, (first, of_warp));
+    store(problem, (c, bias), &sums, warp, (first, of_warp), None);
 }
 
 /// As [`multiply`], for 16-bit types: copies that are not of sixteen bytes are left to the other
@@ -136,7 +136,7 @@ pub fn multiply_in_pieces<
         assert!(ROWS.is_multiple_of(SIDE * M) && COLS.is_multiple_of(SIDE * N), "whole warps");
         assert!(THREADS == threads([ROWS, COLS], [M, N]));
         // The part of a warp starts with a panel.
-        assert!(M.is_multiple_of(2) && N.is_multiple_of(2) && PANEL == 2 * SIDE);
+        assert!(M.is_multiple_of(2) && N.is_multiple_of(2) && T::PANEL == 2 * SIDE);
         assert!(STAGES >= 2 && STAGES <= 4);
         let staged = staged_len(THREADS, N) * size_of::<T::Real>();
         let stages = STAGES * tile_len::<T>(ROWS + COLS, BLOCK_K) * size_of::<T>();
@@ -166,7 +166,7 @@ pub fn multiply_in_pieces<
     // Again: there are no registers for this in the main loop.
     let first = tile_of_block::<ROWS, COLS>(problem);
     let (warp, of_warp) = warp_of_block::<ROWS, M, N>();
-    store::<C, M, N>(problem, (c, bias), &sums, warp, (first, of_warp));
+    store(problem, (c, bias), &sums, warp, (first, of_warp), None);
 }
 
 /// The stages in shared memory, and the copies that fill them.
@@ -207,7 +207,7 @@ impl<
 
     #[cfg_attr(target_arch = "nvptx64", inline(always))]
     fn new(problem: &GemmParams, (a, b): (Given<'a, T>, Given<'a, T>)) -> Self {
-        const { assert!(BLOCK_K == PANEL, "a panel along k") };
+        const { assert!(BLOCK_K == T::PANEL, "a panel along k") };
         let k_major = [a.k_major, b.k_major];
         let (a, b) = (Parts::new(a, problem), Parts::new(b, problem));
         Stream { tiles: dynamic_shared![T], a, b, k_major, left: problem.k }
@@ -329,6 +329,6 @@ fn fragment<T: MmaElement>(
     which: Which,
     k_major: bool,
 ) -> Fragment<T::Atom> {
-    let panel = outer / PANEL * PANEL * T::PITCH;
-    T::fragment(tiles, (first, panel), (outer % PANEL, step), which, k_major)
+    let panel = outer / T::PANEL * T::PANEL * T::PITCH;
+    T::fragment(tiles, (first, panel), (outer % T::PANEL, step), which, k_major)
 }

@@ -1,4 +1,4 @@
-//! Sizes of a block, of a fragment and of a panel; and the sides of a product.
+//! Sizes of a block and of a fragment; and the sides of a product.
 
 use crate::params::GemmParams;
 
@@ -9,9 +9,6 @@ pub const SIDE: usize = 16;
 pub const fn threads([rows, cols]: [usize; 2], [m, n]: [usize; 2]) -> usize {
     32 * (rows / (SIDE * m)) * (cols / (SIDE * n))
 }
-
-/// Rows of a panel, and elements of a row.
-pub const PANEL: usize = 32;
 
 /// Which operand.
 #[derive(Clone, Copy, PartialEq)]

@@ -10,10 +10,10 @@
 //! stage has two scales a thread: those of its two rows.
 
 use super::{
-    collective::{real::Real, stored::Stored},
+    collective::{real::Real, scales::Scaled, stored::Stored},
     device::{warpgroup::*, *},
 };
-use crate::params::{BLOCKS, GemmParams, ROWS_COLS, ScaleStrides};
+use crate::params::{BLOCKS, GemmParams, ROWS_COLS};
 
 /// Lanes of a warp.
 const WARP: usize = 32;
@@ -52,37 +52,6 @@ impl Scales for Unscaled {
         _: &mut Fragment<N, C::Real>,
         _: (usize, usize),
     ) {
-    }
-}
-
-/// Those of the kernel's constant: perhaps none.
-pub struct Scaled<'a> {
-    /// [`NO_SCALES`](crate::params::NO_SCALES), [`ROWS_COLS`] or [`BLOCKS`].
-    pub kind: u32,
-    /// Where they are.
-    pub strides: ScaleStrides,
-    /// A's.
-    pub a: &'a In<f32>,
-    /// B's.
-    pub b: &'a In<f32>,
-}
-
-impl Scaled<'_> {
-    /// That of a row of A, which may be beyond the last.
-    #[inline(always)]
-    #[track_caller]
-    fn of_row<R: Real>(&self, problem: &GemmParams, row: usize, stage: u32) -> R {
-        let [between_rows, between_stages] = self.strides.a.map(|stride| stride as usize);
-        let row = row.min(problem.m as usize - 1);
-        R::from_f64(self.a[row * between_rows + stage as usize * between_stages].into())
-    }
-
-    /// That of a column of B, or of 128, which may be beyond the last.
-    #[inline(always)]
-    #[track_caller]
-    fn of_col<R: Real>(&self, col: usize, stage: u32) -> R {
-        let [between_stages, between_cols] = self.strides.b.map(|stride| stride as usize);
-        R::from_f64(self.b[stage as usize * between_stages + col * between_cols].into())
     }
 }
 

@@ -12,6 +12,7 @@
 use super::{
     collective::{
         background::{NoBackground, PackTail},
+        scales::Scaled,
         staged_epilogue,
         stored::Stored,
         tma::{BytesBoxes, HalfBoxes, SPAN, WholeBoxes, mn_span},
@@ -21,7 +22,7 @@ use super::{
     device::{warpgroup::*, *},
     ldg,
     persistent::multiply,
-    scales::{Scaled, Unscaled},
+    scales::Unscaled,
     split_k,
 };
 use crate::params::{GemmParams, IDENTITY, MatrixBatch, ScaleStrides};
