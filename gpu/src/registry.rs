@@ -129,12 +129,12 @@ static PROGRAMS: &[Design] = programs! {
     lessons::memories::constant_polynomial: Example("symbols"),
         "variables in constant memory: a polynomial's coefficients";
     kernels::pack::pack_rows: Product, "matrices packed for TMA, with 16-byte aligned rows";
-    kernels::pack::transpose_rows: Product, "matrices transposed for TMA";
+    kernels::transpose::transpose_rows: Product, "matrices transposed for TMA";
     kernels::pack::pack_rows_u16: Product, "matrices of 16-bit elements packed for TMA";
-    kernels::pack::pack_rows_u8: Product, "matrices of 8-bit elements packed for TMA";
+    kernels::pack::pack_rows_u8: Product, "matrices of 8-bit elements packed, with 16-byte aligned rows";
     kernels::pack::pack_rows_f64: Product, "matrices of f64 packed for TMA";
-    kernels::pack::transpose_rows_u16: Product, "matrices of 16-bit elements transposed for TMA";
-    kernels::pack::transpose_rows_u8: Product, "matrices of 8-bit elements transposed for TMA";
+    kernels::transpose::transpose_rows_u16: Product, "matrices of 16-bit elements transposed for TMA";
+    kernels::transpose_bytes::transpose_rows_u8: Product, "matrices of 8-bit elements transposed";
     kernels::reduce::reduce_f32: Product, "the sum of partial products, with C of f32";
     kernels::reduce::reduce_f64: Product, "the sum of partial products, with C of f64";
     kernels::reduce::reduce_i32: Product, "the sum of partial products, with C of i32";

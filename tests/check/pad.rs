@@ -3,7 +3,7 @@
 
 use std::num::NonZeroU32;
 
-use gpu::kernels::pack::PACK_BYTES;
+use gpu::kernels::{pack::PACK_BYTES, transpose_bytes::TILE};
 use simt::{
     Element, Kernel, LaunchConfig,
     check::{self, Operation, Options, Order, Profile},
@@ -69,8 +69,10 @@ fn copy<T: Numbered>(
     options: &Options,
 ) -> Option<Profile> {
     let unit = 16 / size_of::<T>();
-    let (tile_cols, to) =
-        if turned { (32, (cols, rows)) } else { (PACK_BYTES / size_of::<T>(), (rows, cols)) };
+    let (tile_cols, to) = match turned {
+        true => (if size_of::<T>() == 1 { TILE } else { 32 }, (cols, rows)),
+        false => (PACK_BYTES / size_of::<T>(), (rows, cols)),
+    };
     let to_pitch = to.1.next_multiple_of(unit);
     let (step, to_step) = (rows * pitch + 3, to.0 * to_pitch);
     let last = (matrices - 1) * step + (rows - 1) * pitch + cols;
@@ -114,9 +116,10 @@ fn copy<T: Numbered>(
 
 #[test]
 fn copies_are_clean_and_right() {
-    use gpu::checked::kernels::pack::{
-        pack_rows, pack_rows_f64, pack_rows_u8, pack_rows_u16, transpose_rows, transpose_rows_u8,
-        transpose_rows_u16,
+    use gpu::checked::kernels::{
+        pack::{pack_rows, pack_rows_f64, pack_rows_u8, pack_rows_u16},
+        transpose::{transpose_rows, transpose_rows_u16},
+        transpose_bytes::transpose_rows_u8,
     };
     for case in CASES {
         for (start, order) in [Order::Forward, Order::Reverse, Order::Random(1), Order::Random(2)]
@@ -164,20 +167,29 @@ fn padding_moves_sixteen_bytes_an_access() {
 /// Reads and writes have whole sectors, and 32 banks at a time.
 #[test]
 fn turning_over_is_coalesced_and_without_bank_conflicts() {
-    use gpu::checked::kernels::pack::transpose_rows;
+    use Operation::{GlobalLoad, GlobalStore, SharedLoad, SharedStore};
+    use gpu::checked::kernels::{transpose::transpose_rows, transpose_bytes::transpose_rows_u8};
     let mut options = Options::default();
     options.profile = NonZeroU32::new(1);
-    let profile =
-        copy(&transpose_rows, (64, 96, 96, 1, 2), 0, true, &options).expect("it was asked for");
-    let requests = 64 * 96 / 32;
-    for (operation, units) in [
-        (Operation::GlobalLoad, 4),
-        (Operation::GlobalStore, 4),
-        (Operation::SharedStore, 1),
-        (Operation::SharedLoad, 1),
-    ] {
-        let lines = profile.lines.iter().filter(|line| line.operation == operation);
-        let counts = lines.fold((0, 0), |(r, u), line| (r + line.requests, u + line.units));
-        assert_eq!(counts, (requests, requests * units), "{operation:?}");
+    let words = copy(&transpose_rows, (64, 96, 96, 1, 2), 0, true, &options);
+    // Bytes by sixteen, and in shared memory stored as words.
+    let bytes = copy(&transpose_rows_u8, (256, 384, 384, 1, 2), 0, true, &options);
+    let of_words =
+        [(GlobalLoad, 32, 4), (GlobalStore, 32, 4), (SharedStore, 32, 1), (SharedLoad, 32, 1)];
+    let of_bytes = [
+        (GlobalLoad, 512, 16),
+        (GlobalStore, 512, 16),
+        (SharedStore, 128, 1),
+        (SharedLoad, 512, 4),
+    ];
+    for (profile, elements, expected) in [(words, 64 * 96, of_words), (bytes, 256 * 384, of_bytes)]
+    {
+        let profile = profile.expect("it was asked for");
+        for (operation, of_request, units) in expected {
+            let lines = profile.lines.iter().filter(|line| line.operation == operation);
+            let counts = lines.fold((0, 0), |(r, u), line| (r + line.requests, u + line.units));
+            let requests = elements / of_request;
+            assert_eq!(counts, (requests, requests * units), "{operation:?}");
+        }
     }
 }

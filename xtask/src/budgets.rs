@@ -28,9 +28,9 @@ pub(crate) struct Budget {
 
 const PTX: Budget = Budget {
     what: "PTX in the repository",
-    limit: 14_000_000,
+    limit: 14_100_000,
     unit: "bytes",
-    reason: "every clone and, packed, every program carries it; 7.9 MB on 2026-11-28",
+    reason: "every clone and, packed, every program carries it; 7.9 MB on 2026-11-28; 13.64 MB on 2026-11-30; 0.37 MB for i8 on the tensor cores of other GPUs",
     advice: "make the new kernel a case of one that there is, by a constant set at load",
 };
 

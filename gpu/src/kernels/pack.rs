@@ -1,21 +1,15 @@
-//! Copies of matrices for TMA, with 16-byte aligned rows: packed ([`pack_rows`]) or transposed
-//! ([`transpose_rows`]).
+//! Copies of matrices with 16-byte aligned rows.
 //!
-//! Packing:
 //! * **A block** of eight warps copies a part of eight rows, and goes on with the rows a grid
 //!   further down.
 //! * **A warp** copies 2 KiB of a row ([`copy_rows`](super::collective::copy_rows)).
 //! * **A thread** copies four pieces of sixteen bytes. An SM has six blocks: without that limit the
 //!   ends of rows, which are read element by element, would take half as many registers again.
 //!
-//! Transposing:
-//! * **A block** of eight warps transposes 32 x 32 elements in shared memory, and goes on with
-//!   those a grid further down.
-//! * **A warp** reads 32 neighbours of a row, and writes 32 neighbours of what was a column.
-//! * **A thread** moves four elements.
-//!
 //! Every element is read once and written once. So the time is at least `8 rows cols` bytes over
 //! the memory bandwidth, with 16-bit elements half of that, with 8 bits a quarter, with f64 twice.
+//!
+//! [`pack_rows_u8`] is for every GPU, the others are for Hopper.
 //!
 //! The copy is launched before the product. Both are `dependent`: the product's blocks start while
 //! the copy runs.
@@ -70,6 +64,7 @@ fn pack<T: Element, const N: usize>(
 /// unaligned, and has exactly the elements that these sizes need. What is between rows and between
 /// matrices is not read. `to`, its rows and its matrices are 16-byte aligned. What follows a row of
 /// the copy, up to the next multiple of sixteen bytes, is overwritten.
+#[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90a"))]
 #[kernel(block = (32, WARPS), min_blocks = 6, arch = 90, dependent)]
 pub fn pack_rows(
     rows: u32,
@@ -85,6 +80,7 @@ pub fn pack_rows(
 }
 
 /// [`pack_rows`] for elements of 16 bits.
+#[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90a"))]
 #[kernel(block = (32, WARPS), min_blocks = 6, arch = 90, dependent)]
 pub fn pack_rows_u16(
     rows: u32,
@@ -100,7 +96,7 @@ pub fn pack_rows_u16(
 }
 
 /// [`pack_rows`] for elements of 8 bits.
-#[kernel(block = (32, WARPS), min_blocks = 5, arch = 90, dependent)]
+#[kernel(block = (32, WARPS), min_blocks = 5, dependent)]
 pub fn pack_rows_u8(
     rows: u32,
     cols: u32,
@@ -115,6 +111,7 @@ pub fn pack_rows_u8(
 }
 
 /// [`pack_rows`] for f64.
+#[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90a"))]
 #[kernel(block = (32, WARPS), min_blocks = 6, arch = 90, dependent)]
 pub fn pack_rows_f64(
     rows: u32,
@@ -127,101 +124,4 @@ pub fn pack_rows_f64(
     mut to: Out<f64>,
 ) {
     pack::<_, 2>((rows, cols), (from_pitch, from_step), (to_pitch, to_step), &from, &mut to);
-}
-
-/// Rows and columns that a block transposes at once.
-const TILE: usize = 32;
-
-/// [`transpose_rows`] for elements of any type. A row of the tile has one element of padding. So a
-/// column's elements are in 32 different banks, those of 16 bits too, which are 16.5 words apart.
-#[inline(always)]
-#[track_caller]
-fn transpose<T: Element>(
-    (rows, cols): (u32, u32),
-    (from_pitch, from_step): Strides,
-    (to_pitch, to_step): Strides,
-    from: &In<T>,
-    to: &mut Out<T>,
-    mut tile: Shared<T, TILE, { TILE + 1 }>,
-) {
-    // As in `pack`.
-    grid::let_next_begin();
-    grid::wait_for_earlier();
-    let (rows, cols) = (rows as usize, cols as usize);
-    let (x, y) = (thread::thread_idx_x() as usize, thread::thread_idx_y() as usize);
-    let matrix = thread::block_idx_z() as usize;
-    let (from_start, to_start) = (matrix * from_step as usize, matrix * to_step as usize);
-    let first_col = thread::block_idx_x() as usize * TILE;
-    let mut first_row = thread::block_idx_y() as usize * TILE;
-    while first_row < rows {
-        // All loads are issued before one is awaited. Outside the matrix they read the last row or
-        // column.
-        let read: [_; TILE / WARPS] = core::array::from_fn(|i| {
-            let row = (first_row + y + i * WARPS).min(rows - 1);
-            from[from_start + row * from_pitch as usize + (first_col + x).min(cols - 1)]
-        });
-        for i in 0..TILE / WARPS {
-            tile[(y + i * WARPS, x)] = read[i];
-        }
-        thread::sync_threads();
-        for i in 0..TILE / WARPS {
-            let (row, col) = (first_row + x, first_col + y + i * WARPS);
-            if row < rows && col < cols {
-                to[to_start + col * to_pitch as usize + row] = tile[(x, y + i * WARPS)];
-            }
-        }
-        // The tile has been read. The next one may take its place.
-        thread::sync_threads();
-        first_row += thread::grid_dim_y() as usize * TILE;
-    }
-}
-
-/// Transposes `rows x cols` matrices; blocks along z take one each. Rows of the source are
-/// `from_pitch` elements apart, matrices `from_step`. The result has `cols` rows of `rows`
-/// elements, with `to_pitch` and `to_step`.
-#[kernel(block = (TILE, WARPS), shared = TILE * (TILE + 1) * size_of::<f32>(), barriers = 2, arch = 90, dependent)]
-pub fn transpose_rows(
-    rows: u32,
-    cols: u32,
-    from_pitch: u64,
-    from_step: u64,
-    to_pitch: u64,
-    to_step: u64,
-    from: In<f32>,
-    mut to: Out<f32>,
-) {
-    let tile = shared![f32; TILE, TILE + 1];
-    transpose((rows, cols), (from_pitch, from_step), (to_pitch, to_step), &from, &mut to, tile);
-}
-
-/// [`transpose_rows`] for elements of 16 bits.
-#[kernel(block = (TILE, WARPS), shared = TILE * (TILE + 1) * size_of::<u16>(), barriers = 2, arch = 90, dependent)]
-pub fn transpose_rows_u16(
-    rows: u32,
-    cols: u32,
-    from_pitch: u64,
-    from_step: u64,
-    to_pitch: u64,
-    to_step: u64,
-    from: In<u16>,
-    mut to: Out<u16>,
-) {
-    let tile = shared![u16; TILE, TILE + 1];
-    transpose((rows, cols), (from_pitch, from_step), (to_pitch, to_step), &from, &mut to, tile);
-}
-
-/// [`transpose_rows`] for elements of 8 bits.
-#[kernel(block = (TILE, WARPS), shared = TILE * (TILE + 1) * size_of::<u8>(), barriers = 2, arch = 90, dependent)]
-pub fn transpose_rows_u8(
-    rows: u32,
-    cols: u32,
-    from_pitch: u64,
-    from_step: u64,
-    to_pitch: u64,
-    to_step: u64,
-    from: In<u8>,
-    mut to: Out<u8>,
-) {
-    let tile = shared![u8; TILE, TILE + 1];
-    transpose((rows, cols), (from_pitch, from_step), (to_pitch, to_step), &from, &mut to, tile);
 }

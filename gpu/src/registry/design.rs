@@ -241,7 +241,7 @@ impl Product {
         let split = if self.most_splits > 1 { ", split-K in a cluster" } else { "" };
         let access = match self.variant.access {
             Access::Strided if self.is_direct() => ", straight from global memory",
-            Access::Dense | Access::Strided | Access::Tma => "",
+            Access::Dense | Access::Strided | Access::Pieces | Access::Tma => "",
             Access::Dot => ", threads split k",
             Access::Ldg => ", unaligned rows",
             Access::UnalignedA(classes) => &format!(", unaligned rows of A in {classes} classes"),

@@ -285,7 +285,7 @@ impl Product {
     pub fn requires_layouts(&self) -> bool {
         match self.variant.access {
             Access::Dense | Access::Strided | Access::Dot => false,
-            Access::Ldg | Access::Tma | Access::UnalignedA(_) => true,
+            Access::Ldg | Access::Pieces | Access::Tma | Access::UnalignedA(_) => true,
         }
     }
 

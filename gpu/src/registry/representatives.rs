@@ -74,6 +74,10 @@ pub const REPRESENTATIVES: &[(&str, &[&str])] = &[
         ],
     ),
     (
+        "collective/scales.rs",
+        &["wgmma_i8_f32_64x128x128_nt", "wgmma_fp8_f32_64x64x128_nt", "mma_i8_f32_64x64x64_nt"],
+    ),
+    (
         "collective/stored.rs",
         &[
             "gemm_f32_32x32x8",
@@ -112,17 +116,9 @@ pub const REPRESENTATIVES: &[(&str, &[&str])] = &[
             "wgmma_tf32_128x64x32_ua8_nn",
         ],
     ),
-    (
-        "pack",
-        &[
-            "pack_rows",
-            "transpose_rows",
-            "pack_rows_u16",
-            "transpose_rows_u16",
-            "pack_rows_u8",
-            "transpose_rows_u8",
-        ],
-    ),
+    ("pack", &["pack_rows", "pack_rows_u16", "pack_rows_u8"]),
+    ("transpose", &["transpose_rows", "transpose_rows_u16"]),
+    ("transpose_bytes", &["transpose_rows_u8"]),
     // The last columns and rows of a tile, in all layouts, and a stage that has two slabs.
     ("kernels/mma/boxes.rs", &["mma_f64_128x64x16", "mma_f64_64x32x32"]),
     ("kernels/mma/by_tma.rs", &["mma_f64_128x64x16", "mma_f64_64x32x32"]),
@@ -151,8 +147,8 @@ pub const REPRESENTATIVES: &[(&str, &[&str])] = &[
     ),
     // Unaligned rows with a C of the operands' type; 16-byte copies, with a block that copies two
     // panels at once, too; f32, whose elements are as
-    // long as the narrowest copy; and with k-steps in a loop; f64, whose elements are longer; and
-    // f64 by TMA.
+    // long as the narrowest copy; and with k-steps in a loop; f64, whose elements are longer; f64
+    // by TMA; and i8, with and without scales.
     (
         "mma",
         &[
@@ -163,6 +159,8 @@ pub const REPRESENTATIVES: &[(&str, &[&str])] = &[
             "mma_tf32_128x128x32",
             "mma_f64_64x64x32",
             "mma_f64_64x32x32",
+            "mma_i8_f32_64x64x64_nt",
+            "mma_i8_i32_128x128x64_nt",
         ],
     ),
     // A narrow tile; split-K, of two tiles; one CTA a tile, C of either type; two CTAs of a

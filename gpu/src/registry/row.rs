@@ -149,6 +149,13 @@ impl Row {
         Row { variant, layouts: Layouts::Each, ..self }
     }
 
+    /// Threads copy A and B by sixteen bytes, both K-major.
+    pub(crate) const fn in_pieces(self) -> Self {
+        let row = self.layout(Layout::NT);
+        let variant = Variant { access: Access::Pieces, ..row.variant };
+        Row { variant, ..row }
+    }
+
     /// One layout alone.
     pub(crate) const fn layout(self, layout: Layout) -> Self {
         let variant = Variant { layout: Some(layout), ..self.variant };

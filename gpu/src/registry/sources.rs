@@ -72,6 +72,8 @@ const SOURCES: &[(&str, &str)] = &[
     ("kernels/tma/producers.rs", include_str!("../kernels/tma/producers.rs")),
     ("kernels/tma/split_k.rs", include_str!("../kernels/tma/split_k.rs")),
     ("kernels/tma/table.rs", include_str!("../kernels/tma/table.rs")),
+    ("kernels/transpose.rs", include_str!("../kernels/transpose.rs")),
+    ("kernels/transpose_bytes.rs", include_str!("../kernels/transpose_bytes.rs")),
     ("kernels/wgmma/ldg.rs", include_str!("../kernels/wgmma/ldg.rs")),
     ("kernels/wgmma/main_loop.rs", include_str!("../kernels/wgmma/main_loop.rs")),
     ("kernels/wgmma/mod.rs", include_str!("../kernels/wgmma/mod.rs")),

@@ -144,6 +144,10 @@ impl Costs {
                 unaligned: 1.0,
                 ..Costs::MMA
             },
+            // Unaligned rows are packed before.
+            (Family::Mma, _) if matches!(variant.access, Access::Pieces) => {
+                Costs { unaligned: 1.0, ..Costs::MMA }
+            }
             // An f64 is copied alone: on an H200 at 4095x4093x4097.
             (Family::Mma, _) if variant.operands.bytes() == 8 => {
                 let unaligned = if variant.tile[0] == 128 { 1.12 } else { 1.27 };

@@ -93,6 +93,8 @@ pub enum Access {
     Dot,
     /// By threads, with unaligned rows or columns.
     Ldg,
+    /// By threads, sixteen bytes at a time. Rows are 16-byte aligned.
+    Pieces,
     /// By TMA. Row starts (column starts) are 16-byte aligned.
     Tma,
     /// By TMA, with unaligned rows of A. The number is that of alignment classes; each has its own
@@ -200,7 +202,7 @@ impl Variant {
             Access::Dot => name += "_dot",
             Access::Ldg => name += "_ldg",
             Access::UnalignedA(classes) => name += &format!("_ua{classes}"),
-            Access::Dense | Access::Strided | Access::Tma => {}
+            Access::Dense | Access::Strided | Access::Pieces | Access::Tma => {}
         }
         if let Some(layout) = self.layout {
             name += &format!("_{layout}");

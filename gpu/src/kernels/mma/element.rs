@@ -9,6 +9,7 @@
 //!              a row of a panel            read K-major, and MN-major                   group g of row r is at
 //!   16 bits     64 bytes, four groups      one group of eight rows, in both             g ^ (r / 2 % 4): every other row starts
 //!                                                                                       in the middle of the banks
+//!   i8          64 bytes, four groups      one group of eight rows; never MN-major      the same
 //!   f32        128 bytes, eight groups     one group of eight rows; MN-major, two       g ^ (r % 4 * 2 + r / 4 % 2)
 //!                                          neighbours of four rows, word by word
 //!   f64        288 bytes, of which 256   two neighbours of four rows by each half      g: rows are 32 bytes apart
@@ -30,14 +31,14 @@
 use super::{
     collective::stored::Stored,
     device::{
-        mma::{self, Atom, Fragment, M16n8k8, M16n8k16},
+        mma::{self, Atom, Fragment, M16n8k8, M16n8k16, M16n8k32},
         *,
     },
     tile::Which,
 };
 
-/// An element that these tensor cores multiply: 16 bits, an f32, which is rounded to tf32 first, or
-/// an f64.
+/// An element that these tensor cores multiply: 16 bits, an i8, an f32, which is rounded to tf32
+/// first, or an f64.
 pub trait MmaElement: Stored<Real: mma::Sum> {
     /// The instruction that multiplies it. Its sums have the type that the epilogue computes in.
     type Atom: Atom<Sum = Self::Real>;
@@ -141,6 +142,40 @@ impl MmaElement for Half {
     #[track_caller]
     fn shift_left(tiles: &mut DynamicShared<Half>, own: usize, next: usize, is_misaligned: bool) {
         shift_group_left(tiles, own, next, is_misaligned);
+    }
+}
+
+impl MmaElement for i8 {
+    type Atom = M16n8k32<i8>;
+
+    const ZERO: i8 = 0;
+
+    // 64 bytes a row, as of 16-bit types.
+    const PANEL: usize = 64;
+
+    // Every copy has whole pieces.
+    const MAY_BE_MISALIGNED: bool = false;
+
+    copy! { i8 }
+
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
+    fn swizzle(row: usize) -> usize {
+        row / 2 % 4
+    }
+
+    /// K-major alone: `ldmatrix.trans` would tear pairs of elements apart.
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
+    #[track_caller]
+    fn fragment(
+        tiles: &DynamicShared<i8>,
+        (first, panel): (usize, usize),
+        (outer, step): (usize, usize),
+        which: Which,
+        _: bool,
+    ) -> Fragment<M16n8k32<i8>> {
+        let place = first + panel + of_matrices::<i8>((outer, step), halves(which), true);
+        let fragment = tiles.load_fragment(place);
+        if which == Which::A { fragment } else { fragment.exchanged() }
     }
 }
 

@@ -3,12 +3,12 @@
 //! an instruction for its tensor core.
 
 use super::{
-    collective::{cp_async::wait_for_all_but, stored::Stored},
+    collective::{cp_async::wait_for_all_but, real::OfSum, scales::Scaled, stored::Stored},
     device::{
         mma::{Accumulators, Fragment},
         *,
     },
-    element::MmaElement,
+    element::{MmaElement, place},
     epilogue::staged_len,
     main_loop::{Stages, store},
     operand::{Operand, one, tile_len},
@@ -169,6 +169,54 @@ pub fn multiply_in_pieces<
     store(problem, (c, bias), &sums, warp, (first, of_warp), None);
 }
 
+/// As [`multiply`], for K-major operands with 16-byte aligned rows, and with `scales`. The ends of
+/// rows, less than sixteen bytes, are multiplied after the rest.
+#[cfg_attr(target_arch = "nvptx64", inline(always))]
+#[track_caller]
+pub fn multiply_rows<
+    T: MmaElement,
+    C: Stored<Real: OfSum<T::Real>>,
+    const ROWS: usize,
+    const COLS: usize,
+    const M: usize,
+    const N: usize,
+    const STAGES: usize,
+    const BLOCK_K: usize,
+    const THREADS: usize,
+>(
+    problem: &GemmParams,
+    (a, b): (&In<T>, &In<T>),
+    (c, bias): (&mut Out<C>, &In<C>),
+    scales: Option<&Scaled>,
+) {
+    const {
+        assert!(ROWS.is_multiple_of(SIDE * M) && COLS.is_multiple_of(SIDE * N), "whole warps");
+        assert!(THREADS == threads([ROWS, COLS], [M, N]));
+        assert!(STAGES >= 2 && STAGES <= 4);
+        let staged = staged_len(THREADS, N) * size_of::<C::Real>();
+        let stages = STAGES * tile_len::<T>(ROWS + COLS, BLOCK_K) * size_of::<T>();
+        assert!(staged <= stages, "in place of the stages");
+    }
+    let given = || {
+        let first = tile_of_block::<ROWS, COLS>(problem);
+        let of = |which, matrix, first| Given { which, matrix, first, k_major: true };
+        (of(Which::A, a, first.0), of(Which::B, b, first.1))
+    };
+    let (_, of_warp) = warp_of_block::<ROWS, M, N>();
+    let mut sums = Accumulators::<M, N, T::Real>::zeroed();
+    let left = problem.k % T::PIECE as u32;
+    let whole = GemmParams { k: problem.k - left, ..*problem };
+    Stream::<T, ROWS, COLS, STAGES, BLOCK_K, THREADS, 16>::new(&whole, given())
+        .accumulate::<M, N>(whole.k, of_warp, &mut sums);
+    if left > 0 {
+        let mut end = Stream::<T, ROWS, COLS, STAGES, BLOCK_K, THREADS, 16>::new(&whole, given());
+        end.accumulate_ends::<M, N>(problem, given(), of_warp, &mut sums);
+    }
+    let first = tile_of_block::<ROWS, COLS>(problem);
+    let (warp, of_warp) = warp_of_block::<ROWS, M, N>();
+    store(problem, (c, bias), &sums, warp, (first, of_warp), scales);
+}
+
 /// The stages in shared memory, and the copies that fill them.
 struct Stream<
     'a,
@@ -273,6 +321,47 @@ impl<
         }
         // So that the last copies, of zeros, are waited for.
         copies::commit_group();
+    }
+
+    /// Adds the k-steps that are not in whole pieces. Their elements go through registers, to the
+    /// first stage.
+    #[cfg_attr(target_arch = "nvptx64", inline(always))]
+    #[track_caller]
+    fn accumulate_ends<const M: usize, const N: usize>(
+        &mut self,
+        problem: &GemmParams,
+        (a, b): (Given<'a, T>, Given<'a, T>),
+        (row, col): (usize, usize),
+        sums: &mut Accumulators<M, N, T::Real>,
+    ) {
+        // Nothing is in flight to the stage any more, and everybody has read it.
+        copies::wait_group::<0>();
+        thread::sync_threads();
+        let left = problem.k as usize % T::PIECE;
+        let whole = problem.k as usize - left;
+        let mut copy = |given: Given<'a, T>, tile: usize, rows: usize| {
+            let (size, [pitch, _], batch) = given.which.of(problem);
+            let start = thread::block_idx_z() as usize * batch as usize + whole;
+            let mut number = thread::thread_idx_x() as usize;
+            while number < rows * T::STEP {
+                let (row, at) = (number / T::STEP, number % T::STEP);
+                let to = tile + place::<T>(row, at / T::PIECE) + at % T::PIECE;
+                let row = given.first + row;
+                let is_inside = row < size as usize && at < left;
+                let from = start + row * pitch as usize + at;
+                self.tiles[to] = if is_inside { given.matrix[from] } else { T::ZERO };
+                number += THREADS * one::<THREADS>();
+            }
+        };
+        copy(a, 0, ROWS);
+        copy(b, Self::OF_B, COLS);
+        thread::sync_threads();
+        let of_warp = [tile_len::<T>(row, BLOCK_K), Self::OF_B + tile_len::<T>(col, BLOCK_K)];
+        let cols = self.cols::<N>(of_warp, 0, 0);
+        for i in 0..M {
+            let row = self.row(of_warp, 0, i, 0);
+            sums.multiply_add_row(i, &row, &cols);
+        }
     }
 
     /// Which copies of the next stage are inside. It becomes the one before.

@@ -95,6 +95,49 @@ macro_rules! streamed {
     };
 }
 
+/// A kernel of i8, for K-major operands with 16-byte aligned rows. Barriers: two of the main loop,
+/// two of the ends of rows, and one before the sums.
+macro_rules! integers {
+    ($name:ident: i32, $($rest:tt)*) => { integers! { @ $name i32 [] [] [None] $($rest)* } };
+    ($name:ident: f32, $($rest:tt)*) => {
+        integers! { @scaled $name f32 [constants(scales = 0 | 1),] scales $($rest)* }
+    };
+    ($name:ident: Half, $($rest:tt)*) => {
+        integers! { @scaled $name Half [constants(half = bf16 | f16, scales = 0 | 1),] scales $($rest)* }
+    };
+    (@scaled $name:ident $c:ident $constants:tt $scales:ident $($rest:tt)*) => {
+        integers! {
+            @ $name $c $constants [, strides: crate::params::ScaleStrides, scales_a: In<f32>, scales_b: In<f32>]
+            [Some(&super::collective::scales::Scaled { kind: $scales, strides, a: &scales_a, b: &scales_b })] $($rest)*
+        }
+    };
+    (
+        @ $name:ident $c:ident [$($constants:tt)*] [$($more:tt)*] [$scales:expr] $rows:tt x $cols:tt, $m:tt x $n:tt a warp,
+        $stages:tt stages of $depth:tt, $blocks:tt an SM
+    ) => {
+        #[cfg(not(target_feature = "sm_90a"))]
+        #[doc = concat!("A and B of [`i8`], C of [`", stringify!($c), "`]; tiles of ", $rows, " x ", $cols, " elements.")]
+        #[kernel(
+            block = (threads([$rows, $cols], [$m, $n])),
+            dynamic_shared = $stages * main_loop::stage_len::<i8>($rows, $cols, $depth, false),
+            barriers = 5,
+            min_blocks = $blocks,
+            $($constants)*
+        )]
+        pub fn $name(problem: GemmParams, a: In<i8>, b: In<i8>, mut c: Out<$c>, bias: In<$c> $($more)*) {
+            stream::multiply_rows::<_, _, $rows, $cols, $m, $n, $stages, $depth, { threads([$rows, $cols], [$m, $n]) }>(
+                &problem,
+                (&a, &b),
+                (&mut c, &bias),
+                $scales,
+            );
+        }
+    };
+    (row $c:ident, $rows:tt x $cols:tt, $m:tt x $n:tt a warp, $stages:tt stages of $depth:tt, $($rest:tt)*) => {
+        crate::registry::Row::mma::<i8, $c>([$rows, $cols, $depth]).in_pieces()
+    };
+}
+
 /// A kernel of f64, for each target, since Hopper has other instructions, or for Hopper alone.
 /// Barriers: those of three main loops, two each, and one before the sums.
 macro_rules! entry_f64 {
@@ -199,6 +242,18 @@ kernels! {
     // At 1024³ to 4096³ on an H200 (docs/log/mma.md).
     streamed! { mma_tf32_128x128x32: f32 -> f32, 128 x 128, 2 stages of 32, 2 an SM }
         gpu { gflops: 1190.0, alone: 0.78, fixed_us: 6.0, tile_us: [0.8, 0.8], of: Products::OtherGpus };
+    // Not timed. As many bytes a stage as 16-bit types, and twice the multiply-adds of a byte: their
+    // tiles' figures, with the products at twice the speed (docs/log/int8.md).
+    integers! { mma_i8_i32_128x128x64_nt: i32, 128 x 128, 4 x 4 a warp, 3 stages of 64, 2 an SM }
+        gpu { gflops: 6300.0, alone: 0.7, fixed_us: 4.5, tile_us: [0.8, 0.8], of: Products::OtherGpus };
+    integers! { mma_i8_i32_64x64x64_nt: i32, 64 x 64, 2 x 2 a warp, 4 stages of 64, 3 an SM }
+        gpu { gflops: 3000.0, alone: 0.4, fixed_us: 4.0, tile_us: [0.8, 0.8], of: Products::OtherGpus };
+    integers! { mma_i8_f32_64x64x64_nt: f32, 64 x 64, 2 x 2 a warp, 4 stages of 64, 3 an SM }
+        gpu { gflops: 3000.0, alone: 0.4, fixed_us: 4.0, tile_us: [0.8, 0.8], of: Products::OtherGpus };
+    integers! { mma_i8_half_128x128x64_nt: Half, 128 x 128, 4 x 4 a warp, 3 stages of 64, 2 an SM }
+        gpu { gflops: 6300.0, alone: 0.7, fixed_us: 4.5, tile_us: [0.8, 0.8], of: Products::OtherGpus };
+    integers! { mma_i8_half_64x64x64_nt: Half, 64 x 64, 2 x 2 a warp, 4 stages of 64, 3 an SM }
+        gpu { gflops: 3000.0, alone: 0.4, fixed_us: 4.0, tile_us: [0.8, 0.8], of: Products::OtherGpus };
     // Fitted on an H200 to cubes, to 64x64x100000 and to 4096x4096x16 (docs/log/mma.md, "f64"). The
     // next two are for unaligned rows, and the first for operands of any strides.
     entry_f64! { mma_f64_64x64x32: for each target, 64 x 64, 2 x 2 a warp, 2 stages of 32, 2 an SM }

@@ -41,6 +41,8 @@ pub enum Unit {
     MmaHalf,
     /// Tensor cores in tf32 by `mma.sync`.
     MmaTf32,
+    /// Tensor cores on integers of 8 bits by `mma.sync`.
+    MmaInt8,
 }
 
 impl Target {
@@ -136,6 +138,9 @@ impl Target {
             (Unit::MmaHalf, (10, _)) => 1024,
             (Unit::MmaHalf, _) => self.half_products,
             (Unit::MmaTf32, _) => self.products(Unit::MmaHalf) / 2,
+            // Of these, GeForce cards do as many as others.
+            (Unit::MmaInt8, (8, 6 | 9) | (12, _)) => 1024,
+            (Unit::MmaInt8, _) => self.products(Unit::MmaHalf) * 2,
         }
     }
 

@@ -25,7 +25,9 @@ mod tensor;
 use std::{hash::Hasher, process::ExitCode, sync::atomic::Ordering::Relaxed, time::Instant};
 
 use gpu::{
-    checked::kernels::{emulated, pack, quantise as rounded, reduce as adds},
+    checked::kernels::{
+        emulated, pack, quantise as rounded, reduce as adds, transpose, transpose_bytes,
+    },
     registry::{self, Entry, Product},
 };
 use simt::{Bf16, Constants, F16, with_types};
@@ -126,9 +128,9 @@ fn trials_of(entry: &'static Entry) -> Result<Vec<Trial>, String> {
             "pack_rows_u16" => slices::pads::<u16>(&pack::pack_rows_u16, false),
             "pack_rows_f64" => slices::pads::<f64>(&pack::pack_rows_f64, false),
             "pack_rows_u8" => slices::pads::<u8>(&pack::pack_rows_u8, false),
-            "transpose_rows_u8" => slices::pads::<u8>(&pack::transpose_rows_u8, true),
-            "transpose_rows" => slices::pads::<f32>(&pack::transpose_rows, true),
-            "transpose_rows_u16" => slices::pads::<u16>(&pack::transpose_rows_u16, true),
+            "transpose_rows_u8" => slices::pads::<u8>(&transpose_bytes::transpose_rows_u8, true),
+            "transpose_rows" => slices::pads::<f32>(&transpose::transpose_rows, true),
+            "transpose_rows_u16" => slices::pads::<u16>(&transpose::transpose_rows_u16, true),
             "reduce_f32" => reduce::sums::<f32, f32>(&adds::reduce_f32, Constants::NONE),
             "reduce_f64" => reduce::sums::<f64, f64>(&adds::reduce_f64, Constants::NONE),
             "reduce_i32" => reduce::sums::<i32, i32>(&adds::reduce_i32, Constants::NONE),

@@ -7,6 +7,7 @@ use gpu::{
     kernels::{
         emulated::{planes::plane_pitch, scales, split_bf16x3, value_range},
         pack::PACK_BYTES,
+        transpose_bytes::TILE,
     },
     params::MatrixBatch,
 };
@@ -164,13 +165,18 @@ pub fn pads<T: Number>(kernel: &'static dyn AnyCheckedKernel, transposes: bool) 
         ([2, 5, 1100], 1103, 4, 1),
         ([3, 7, 130], 133, 7, 1),
         ([1, 150, 5], 5, 6, 2),
+        // Aligned rows: a whole tile of bytes, and one that exceeds it.
+        ([2, 130, 256], 272, 0, 1),
+        ([1, 40, 127], 128, 0, 1),
+        // Several tiles of bytes by one block.
+        ([1, 300, 20], 20, 3, 1),
         // Aligned rows with gaps. The last piece has one element, and follows a block's others.
         ([1, 4, 1025], 1032, 0, 1),
     ];
     trials(cases, 2, move |&(size @ [count, rows, cols], pitch, offset, grid_rows), options| {
         let unit = 16 / size_of::<T>();
         let (tile_cols, to_size) = match transposes {
-            true => (32, [count, cols, rows]),
+            true => (if unit == 16 { TILE } else { 32 }, [count, cols, rows]),
             false => (PACK_BYTES / size_of::<T>(), size),
         };
         let (step, offset) = (rows * pitch + 3, offset % unit);

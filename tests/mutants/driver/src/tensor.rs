@@ -92,6 +92,10 @@ fn cases(product: &Product) -> Vec<Case> {
     cases.push(Case { count: 2, ..batch });
     // And as many steps as warps have before other warps start.
     cases.extend([case([1, 1, 1], 1), case([3, 5, 16], 1)]);
+    if product.variant.access == Access::Pieces {
+        // Ends of rows, of two products.
+        cases.push(Case { count: 2, ..full([3, cols + 5, steps + 9]) });
+    }
     if product.variant.access == Access::Ldg {
         // One stage more than there are teams that load, the last one partial.
         cases.push(case([rows - 1, cols, 203], 1));
@@ -277,7 +281,7 @@ fn of_operands<T: Number, O: Number>(
             return with_tail::<T, O>(entry, product, case, &config, options);
         }
         let operands = match access {
-            Access::Ldg => [a.view(), b.view()],
+            Access::Ldg | Access::Pieces => [a.view(), b.view()],
             _ => [a.maps(of_a, access.classes()), b.maps(of_b, 1)],
         };
         let [of_a, of_b] = operands;

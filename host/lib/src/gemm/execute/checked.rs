@@ -33,7 +33,7 @@ use crate::{
         operands::{check_scales, is_aligned},
         plan::{
             Plan, Task,
-            binding::{Binding, Input, Launched, Map, Part, Purpose, Target as Written},
+            binding::{Argument, Binding, Input, Launched, Map, Part, Purpose, Target as Written},
         },
         scalar::Kernel,
         scales::{self, NAMES, ScalePlan},
@@ -222,10 +222,23 @@ fn is_expected(step: &Launched, finding: &Finding) -> bool {
     argument.is_some_and(|argument| {
         let padding = match &argument.binding {
             Binding::Maps(maps) => maps.first().map(Map::padding),
+            Binding::Read(Input::Workspace, Part { len, .. }) => packed(step, argument, *len),
             _ => None,
         };
         argument.is_sparse || padding == Some((untouched.count, untouched.first))
     })
+}
+
+/// Elements of a packed operand, of so many elements, that are not in a row, and the place of the
+/// first of them.
+fn packed(step: &Launched, operand: &Argument, len: Option<usize>) -> Option<(usize, usize)> {
+    let problem = step.arguments.iter().find_map(|argument| match &argument.binding {
+        Binding::Problem(problem) => Some(problem),
+        _ => None,
+    })?;
+    let outer = if operand.parameter == "a" { problem.m } else { problem.n };
+    let [outer, products, k] = [outer, problem.products, problem.k].map(|size| size as usize);
+    Some((len?.saturating_sub(outer * products * k), k))
 }
 
 /// Computes a product in the CPU device's memory as [`Gemm::launch_batch`] does. Every launch is

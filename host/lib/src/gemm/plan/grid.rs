@@ -1,7 +1,7 @@
 //! The grids of a product. A grid has at most 65535 rows and layers of blocks: a taller product or
 //! a larger batch takes several launches.
 
-use gpu::kernels::emulated::two_widths::wide_tiles_across;
+use gpu::{kernels::emulated::two_widths::wide_tiles_across, registry::Access};
 use simt::{LaunchConfig, Limits};
 
 use crate::{
@@ -47,8 +47,8 @@ pub(super) fn panels(
 ) -> Result<impl Iterator<Item = Panel>> {
     let (tile, block) = (product.tile().map(|size| size as usize), product.block);
     let declared = entry.declaration().dynamic_shared.unwrap_or(0);
-    // TMA and `ldg` kernels: they are for compute capability 9.0 alone.
-    let requires_layouts = product.requires_layouts();
+    // TMA and `ldg` kernels.
+    let is_for_hopper = product.requires_layouts() && product.variant.access != Access::Pieces;
     let (cluster, narrow) = (product.sharing(), product.narrow.map(|cols| cols as usize));
     let most_rows = match cluster {
         Some(_) => shape.m(),
@@ -104,7 +104,7 @@ pub(super) fn panels(
                 (None, _) => [across, down, products],
             };
             let grid = [across as u32, down as u32, layers as u32 * split_k];
-            let dynamic_shared = match requires_layouts {
+            let dynamic_shared = match is_for_hopper {
                 true => dynamic_shared(declared, grid, sms),
                 false => declared,
             };

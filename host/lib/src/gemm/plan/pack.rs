@@ -1,4 +1,4 @@
-//! Operands of TMA and `ldg` kernels: packed into the workspace where they must be, and their
+//! Operands of kernels that need certain layouts: packed into the workspace where they must be, and their
 //! tensor maps.
 
 use gpu::{params::MatrixBatch, registry::Access};
@@ -97,9 +97,15 @@ impl Plan {
             // By it the kernel computes where a row begins within its class.
             multiply.params.a = [rows[0].pitch as u64, 1];
         }
+        if access == Access::Pieces {
+            multiply.params.a = [rows[0].pitch as u64, 1];
+            multiply.params.b = [1, rows[1].pitch as u64];
+            let [_, _, of_c] = multiply.params.batch;
+            multiply.params.batch = [rows[0].step as u64, rows[1].step as u64, of_c];
+        }
         let [a, b] = rows;
         multiply.operands = match access {
-            Access::Ldg => [a, b].map(Rows::view),
+            Access::Ldg | Access::Pieces => [a, b].map(Rows::view),
             Access::UnalignedA(classes) => [
                 Operand::Maps(a.classes(&layouts[0], products, classes as usize)),
                 Operand::Maps(vec![b.map(&layouts[1], products)]),

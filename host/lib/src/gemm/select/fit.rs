@@ -9,6 +9,7 @@ use super::{
     choice::{Choice, Reason},
     layout::{OperandLayout, OperandPlan, layouts_of, timed_bytes, unit},
     rules::{self, Ineligible},
+    scale::Scale,
     times::{self, Times},
     work::{Work, bytes, two_widths},
 };
@@ -146,10 +147,11 @@ impl Fit {
             true => self.given.prepared.into_iter().filter(|is_there| !is_there).count() as u32,
             false => self.operands.copies(),
         };
-        let (copies_us, copies) = (self.copies_us(), f64::from(copies));
+        let scale = Scale::new(product, &speed, target);
+        let (copies_us, copies) = (self.copies_us(&scale), f64::from(copies));
         let maps = match product.variant.access {
             _ if !product.requires_layouts() => 0,
-            Access::Ldg => 0,
+            Access::Ldg | Access::Pieces => 0,
             access => access.classes() + 1,
         };
         let host_us = match target.cuda {
@@ -160,7 +162,7 @@ impl Fit {
     }
 
     /// Microseconds of the launches that prepare operands.
-    fn copies_us(&self) -> f64 {
+    fn copies_us(&self, scale: &Scale) -> f64 {
         let (operands, product, given) = (self.operands, self.kernel.product, &self.given);
         let Some(layouts) = &self.layouts else { return 0.0 };
         match product.variant.scheme {
@@ -171,7 +173,7 @@ impl Fit {
                 let timed = layouts.iter().zip(given.aligned);
                 let bytes =
                     timed.map(|(layout, aligned)| timed_bytes(layout, given.batch, aligned));
-                let byte_us = times::copy_byte_us(product.variant.operands.bytes());
+                let byte_us = scale.byte_us(times::copy_byte_us(product.variant.operands.bytes()));
                 f64::from(operands.copies()) * times::COPY_US + bytes.sum::<f64>() * byte_us
             }
         }

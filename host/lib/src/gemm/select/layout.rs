@@ -1,4 +1,4 @@
-//! How A and B are brought into the layout that a TMA kernel or an `ldg` kernel reads: swapped,
+//! How A and B are brought into the layout that a kernel needs, if it needs a certain one: swapped,
 //! transposed, packed, or as they are.
 //!
 //! A kernel for f32 reads B along n, and A along k (`nn`) or along m (`tn`). An [`OperandPlan`]
@@ -23,14 +23,18 @@
 //! kernels read rows of any alignment. 64 x 16 tiles are for few columns. For few rows, A and B are
 //! swapped; `nn` then becomes `tt`.
 //!
-//! They read 8-bit operands along k alone. So these kernels are all `nt`, and A or B or both are
-//! transposed. A swap changes nothing of that.
+//! They read 8-bit operands along k alone, as those of `mma` do. So these kernels are all `nt`, and
+//! A or B or both are transposed. A swap changes nothing of that.
 
 use gpu::{
     collective::wgmma_shape::WGMMA_M,
-    kernels::pack::{
-        PACK_BYTES, PACK_ROWS, WARP_BYTES, pack_rows, pack_rows_f64, pack_rows_u8, pack_rows_u16,
-        transpose_rows, transpose_rows_u8, transpose_rows_u16,
+    kernels::{
+        pack::{
+            PACK_BYTES, PACK_ROWS, WARP_BYTES, pack_rows, pack_rows_f64, pack_rows_u8,
+            pack_rows_u16,
+        },
+        transpose::{transpose_rows, transpose_rows_u16},
+        transpose_bytes,
     },
     params::BLOCKS,
     registry::{Access, Family, Layout, Product, Scheme},
@@ -145,7 +149,7 @@ pub(super) fn operand_plan(
     let has_all_layouts = product.has_all_layouts || product.is_lesson();
     let transposes = match product.variant.k_major()[0] && !has_all_layouts {
         // On tensor cores a copy of A costs less than the alternatives.
-        true if product.variant.family == Family::Wgmma => {
+        true if matches!(product.variant.family, Family::Mma | Family::Wgmma) => {
             &[[false; 2], [false, true], [true, false], [true; 2]][..]
         }
         true => &[[false; 2], [false, true]],
@@ -275,7 +279,7 @@ impl OperandLayout {
         let bytes = 16 / self.unit;
         let kernel: &'static dyn AnyKernel = match (bytes, self.transposed) {
             (1, false) => &pack_rows_u8,
-            (1, true) => &transpose_rows_u8,
+            (1, true) => &transpose_bytes::transpose_rows_u8,
             (2, false) => &pack_rows_u16,
             (2, true) => &transpose_rows_u16,
             (4, false) => &pack_rows,
@@ -288,6 +292,7 @@ impl OperandLayout {
         };
         let count = self.strided.0;
         let (rows, cols, tile_rows, tile_cols) = match self.transposed {
+            true if bytes == 1 => (len, count, transpose_bytes::TILE, transpose_bytes::TILE),
             true => (len, count, 32, 32),
             false => (count, len, PACK_ROWS, PACK_BYTES / bytes),
         };

@@ -58,6 +58,7 @@ fn unit_of(product: &Product) -> Unit {
     match (variant.family, variant.operands == Type::F64, variant.scheme) {
         (Family::Mma, true, _) => Unit::TensorF64,
         (Family::Mma, _, Scheme::Tf32) => Unit::MmaTf32,
+        (Family::Mma, ..) if variant.operands == Type::I8 => Unit::MmaInt8,
         (Family::Mma, ..) => Unit::MmaHalf,
         (_, true, _) => Unit::F64,
         _ => Unit::F32,

@@ -1,5 +1,7 @@
 //! What is predicted for the cards of the table.
 
+use gpu::params::ROWS_COLS;
+
 use super::*;
 use crate::{
     Bf16, Compute, F16, Shape,
@@ -10,20 +12,21 @@ use crate::{
 };
 
 /// A type, its choice on a GPU, and what multiplies it on Hopper and elsewhere, where tensor cores
-/// of Hopper do so many times fewer products of tf32 than of 16 bits.
-type Case = (&'static str, Compute, fn(&Request, &Target) -> Choice, [(Unit, u32); 2]);
+/// of Hopper do half as many products of tf32 as of 16 bits, and twice as many of 8.
+type Case = (&'static str, Compute, fn(&Request, &Target) -> Choice, [(Unit, f64); 2]);
 
-fn types() -> [Case; 5] {
+fn types() -> [Case; 6] {
     fn of<T: Scalar<O>, O: Output>(request: &Request, target: &Target) -> Choice {
         choose_kernel::<T, O>(request, target, None).unwrap().1
     }
-    let halves = [(Unit::TensorHalf, 1), (Unit::MmaHalf, 1)];
+    let halves = [(Unit::TensorHalf, 1.0), (Unit::MmaHalf, 1.0)];
     [
         ("f16", Compute::Native, of::<F16, F16>, halves),
         ("bf16", Compute::Native, of::<Bf16, Bf16>, halves),
-        ("tf32", Compute::Tf32, of::<f32, f32>, [(Unit::TensorHalf, 2), (Unit::MmaTf32, 1)]),
-        ("f32", Compute::Native, of::<f32, f32>, [(Unit::F32, 1); 2]),
-        ("f64", Compute::Native, of::<f64, f64>, [(Unit::TensorF64, 1); 2]),
+        ("tf32", Compute::Tf32, of::<f32, f32>, [(Unit::TensorHalf, 0.5), (Unit::MmaTf32, 1.0)]),
+        ("f32", Compute::Native, of::<f32, f32>, [(Unit::F32, 1.0); 2]),
+        ("f64", Compute::Native, of::<f64, f64>, [(Unit::TensorF64, 1.0); 2]),
+        ("i8", Compute::Native, of::<i8, i32>, [(Unit::TensorHalf, 2.0), (Unit::MmaInt8, 1.0)]),
     ]
 }
 
@@ -32,9 +35,9 @@ fn request([m, n, k]: [u64; 3], compute: Compute) -> Request {
 }
 
 /// The predicted speed beside the roof: of what multiplies, and of the memory.
-fn shares(choice: &Choice, request: &Request, target: &Target, peak: (Unit, u32)) -> [f64; 2] {
+fn shares(choice: &Choice, request: &Request, target: &Target, peak: (Unit, f64)) -> [f64; 2] {
     let us = choice.times.unwrap().device_us;
-    let gflops = f64::from(target.sms) * target.gflops_of_sm(peak.0) / f64::from(peak.1);
+    let gflops = f64::from(target.sms) * target.gflops_of_sm(peak.0) * peak.1;
     let variant = &choice.entry.product.as_ref().unwrap().variant;
     let [a, b, c] = request.dense_steps();
     let bytes = (a + b) * variant.operands.bytes() + c * variant.c.bytes();
@@ -98,6 +101,21 @@ fn a_small_product_has_smaller_tiles() {
             // Of f64 other GPUs than Hopper have one tile that is fast.
             let is_one = name == "f64" && target.capability != (9, 0) && small == large;
             assert!(small < large || is_one, "{name} on {target:?}: {small} and {large}");
+        }
+    }
+}
+
+/// On tensor cores, whatever the order of the operands, which are transposed before.
+#[test]
+fn scaled_integers_have_a_kernel_on_every_card() {
+    for target in CARDS.iter().map(Target::from) {
+        for [a, b] in [[[700, 1], [512, 1]], [[1, 1000], [512, 1]], [[700, 1], [1, 700]]] {
+            let shape = Shape::new(1000, 512, 700).unwrap();
+            let request = Request { scales: ROWS_COLS, ..Request::new(shape, [a, b, [512, 1]]) };
+            let choice = choose_kernel::<i8, Bf16>(&request, &target, None).unwrap().1;
+            let family = choice.entry.product.as_ref().unwrap().variant.family;
+            let expected = if target.capability == (9, 0) { Family::Wgmma } else { Family::Mma };
+            assert_eq!(family, expected, "{target:?}: {}", choice.entry.name());
         }
     }
 }
