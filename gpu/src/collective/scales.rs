@@ -5,7 +5,7 @@ use crate::params::{GemmParams, ROWS_COLS, ScaleStrides};
 
 /// Those of the kernel's constant: perhaps none.
 pub struct Scaled<'a> {
-    /// [`NO_SCALES`](crate::params::NO_SCALES), [`ROWS_COLS`] or [`BLOCKS`].
+    /// [`NO_SCALES`](crate::params::NO_SCALES), [`ROWS_COLS`] or [`BLOCKS`](crate::params::BLOCKS).
     pub kind: u32,
     /// Where they are.
     pub strides: ScaleStrides,

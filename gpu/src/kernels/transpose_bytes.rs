@@ -33,7 +33,7 @@ const PIECES: usize = TILE / PIECE;
 /// The place of a word of a column.
 #[inline(always)]
 fn place(col: usize, word: usize) -> usize {
-    col * WORDS + (word ^ ((col / PIECE ^ col) % PIECES * ROWS))
+    col * WORDS + (word ^ (((col / PIECE) ^ col) % PIECES * ROWS))
 }
 
 /// Transposes `rows x cols` matrices; blocks along z take one each. Rows of the source are

@@ -1,5 +1,5 @@
-/* Products of 8-bit numbers on NVIDIA GPUs from compute capability 8.0 on, or on the CPU; with scales on Hopper or the
- * CPU. Each function returns a status, and gpu_gemm_last_error has the words. docs/guide/interchange.md is about it.
+/* Products of 8-bit numbers on NVIDIA GPUs from compute capability 8.0 on, or on the CPU; of e4m3 and e5m2 with scales
+ * on Hopper or the CPU. Each function returns a status, and gpu_gemm_last_error has the words. docs/guide/interchange.md is about it.
  * No cudaDeviceReset while the program uses this library. */
 #ifndef GPU_GEMM_H
 #define GPU_GEMM_H
@@ -35,6 +35,15 @@ enum gpu_gemm_scales {
     GPU_GEMM_BLOCKS = 2     /* of A m x (k / 128), of B (k / 128) x (n / 128), rounded up; not of i8 */
 };
 
+/* What is done to each element of C at the end. */
+enum gpu_gemm_activation {
+    GPU_GEMM_IDENTITY = 0,
+    GPU_GEMM_RELU = 1,
+    GPU_GEMM_GELU = 2,
+    GPU_GEMM_GELU_TANH = 3,
+    GPU_GEMM_SILU = 4
+};
+
 /* A matrix in the memory of the queue's device: elements from a row to the next, and from a column to the next. */
 typedef struct {
     const void *first;
@@ -60,17 +69,18 @@ int gpu_gemm_open(int device, void *stream, gpu_gemm_queue **queue);
 /* Closes a queue. Work launched before still ends, and its memories must exist until then. NULL is no error. */
 void gpu_gemm_close(gpu_gemm_queue *queue);
 
-/* C = alpha (A * scales) (B * scales) + beta C, where C is m x n and A m x k. A and B are of type_ab: i8, e4m3 or e5m2,
+/* C = activation(alpha (A * scales) (B * scales) + beta C + bias), where C is m x n and A m x k. A and B are of type_ab: i8, e4m3 or e5m2,
  * and contiguous along one side if there are scales. C is of type_c: f32, bf16 or f16. With i8, k is at most 131,071.
  * Scales are f32: not read with GPU_GEMM_NO_SCALES; otherwise neither is NULL. With GPU_GEMM_BLOCKS the rows of C are
- * contiguous.
+ * contiguous. bias is NULL or has n elements of type_c, one for each column of C.
  *
- * Queues the work of a GPU and returns. Until it has ended, all memories exist, nobody else writes A, B and the scales,
- * and nobody reads or writes C. From its first element to its last, gaps too, each matrix is readable and initialised
- * memory. C overlaps neither A, B nor the scales. */
+ * Queues the work of a GPU and returns. Until it has ended, all memories exist, nobody else writes A, B, the scales and
+ * the bias, and nobody reads or writes C. From its first element to its last, gaps too, each matrix is readable and initialised
+ * memory. C overlaps neither A, B, the scales nor the
+ * bias. */
 int gpu_gemm_scaled(gpu_gemm_queue *queue, size_t m, size_t n, size_t k, int type_ab, int type_c, float alpha,
                     const gpu_gemm_in *a, const gpu_gemm_in *b, int scales, const gpu_gemm_in *scales_a,
-                    const gpu_gemm_in *scales_b, float beta, const gpu_gemm_out *c);
+                    const gpu_gemm_in *scales_b, float beta, const gpu_gemm_out *c, const void *bias, int activation);
 
 /* C = alpha A B + beta C of int8_t with a C of int32_t, modulo 2^32. The queue and the memories are as above. */
 int gpu_gemm_int8(gpu_gemm_queue *queue, size_t m, size_t n, size_t k, int32_t alpha, const gpu_gemm_in *a,

@@ -6,13 +6,14 @@ use std::{
     collections::{BTreeMap, btree_map::Entry},
     ffi::{CString, c_char, c_int, c_void},
     panic::{AssertUnwindSafe, catch_unwind},
+    ptr,
     sync::{Mutex, PoisonError},
 };
 
 use gpu_gemm::{
     Bf16, Buffer, Device, E4m3, E5m2, Error, F16, Gemm, MatrixView, MatrixViewMut, Pod, Result,
     Stream, Type, extent,
-    gemm::{Output, Scalar, Scales},
+    gemm::{Activation, Bias, Output, Scalar, Scales},
 };
 
 /// The status of a panic. Other errors have the command's exit codes.
@@ -132,7 +133,19 @@ struct Product<'q> {
     /// Whether they are of blocks, and those of A and of B.
     scales: Option<(bool, [In; 2])>,
     factors: [f64; 2],
+    /// The bias of the columns, or null.
+    bias: *const c_void,
+    activation: Activation,
 }
+
+/// What is done to each element at the end, in the order of the header.
+const ACTIVATIONS: [Activation; 5] = [
+    Activation::Identity,
+    Activation::Relu,
+    Activation::Gelu,
+    Activation::GeluTanh,
+    Activation::Silu,
+];
 
 /// The elements from the first of a matrix to its last.
 fn elements<T: Pod>(
@@ -159,7 +172,8 @@ fn elements<T: Pod>(
 
 impl Product<'_> {
     fn launch<T: Scalar<O>, O: Output>(&self) -> Result<()> {
-        let Product { queue, sizes: [m, n, k], matrices: [a, b, c], scales, factors } = *self;
+        let Product { queue, sizes: [m, n, k], matrices: [a, b, c], scales, factors, bias, .. } =
+            *self;
         let of_a = elements::<T>(queue, "A", a, [m, k])?;
         let of_b = elements::<T>(queue, "B", b, [k, n])?;
         let mut of_c = elements::<O>(queue, "C", c, [m, n])?;
@@ -174,7 +188,13 @@ impl Product<'_> {
         });
         let buffers = buffers.transpose()?;
         let [alpha, beta] = factors;
-        let mut gemm = Gemm::<T, O>::of_types().alpha(alpha).beta(beta);
+        let bias = (!bias.is_null())
+            .then(|| elements::<O>(queue, "bias", In { first: bias, strides: [n, 1] }, [1, n]));
+        let bias = bias.transpose()?;
+        let mut gemm = Gemm::<T, O>::of_types().alpha(alpha).beta(beta).activation(self.activation);
+        if let Some(bias) = &bias {
+            gemm = gemm.bias(Bias::PerCol(bias.all()));
+        }
         if let (Some((are_blocks, both, sizes)), Some(buffers)) = (scales, &buffers) {
             let of = |i: usize| {
                 let [rows, cols] = sizes[i];
@@ -219,10 +239,12 @@ unsafe fn all<'v, T, const COUNT: usize>(
     Ok(named.map(|(_, address)| unsafe { &*address }))
 }
 
-/// A product of i8, e4m3 or e5m2 with a C of floating-point numbers, perhaps with scales.
+/// A product of i8, e4m3 or e5m2 with a C of floating-point numbers, perhaps with scales, a bias and
+/// an activation.
 ///
 /// # Safety
-/// 1. `queue` is null or open. A, B, C and the scales are null or addresses of matrices.
+/// 1. `queue` is null or open. A, B, C and the scales are null or addresses of matrices. The bias is
+///    null or has n elements.
 /// 2. Elements of these are in the memory of the queue's device, and stay until the work has ended.
 ///    Until then nobody else writes them, nor reads C.
 #[unsafe(no_mangle)]
@@ -241,6 +263,8 @@ pub unsafe extern "C" fn gpu_gemm_scaled(
     scales_b: *const In,
     beta: f32,
     c: *const In,
+    bias: *const c_void,
+    activation: c_int,
 ) -> c_int {
     status(|| {
         // SAFETY: condition 1.
@@ -260,8 +284,13 @@ pub unsafe extern "C" fn gpu_gemm_scaled(
                 return Err(Error::argument("scales", scales, limit));
             }
         };
-        let factors = [alpha, beta].map(f64::from);
-        let product = Product { queue, sizes: [m, n, k], matrices, scales, factors };
+        let known = usize::try_from(activation).ok().and_then(|number| ACTIVATIONS.get(number));
+        let Some(&activation) = known else {
+            let limit = "must be 0 to 4, of gpu_gemm_activation";
+            return Err(Error::argument("activation", activation, limit));
+        };
+        let (sizes, factors) = ([m, n, k], [alpha, beta].map(f64::from));
+        let product = Product { queue, sizes, matrices, scales, factors, bias, activation };
         match type_ab {
             _ if type_ab == Type::I8.cublas() => product.with_c::<i8>(type_c),
             _ if type_ab == Type::E4M3.cublas() => product.with_c::<E4m3>(type_c),
@@ -296,7 +325,8 @@ pub unsafe extern "C" fn gpu_gemm_int8(
         // SAFETY: as there.
         let matrices = unsafe { all([("A", a), ("B", b), ("C", c)])? }.map(|of| *of);
         let factors = [alpha, beta].map(f64::from);
-        let (sizes, scales) = ([m, n, k], None);
-        Product { queue, sizes, matrices, scales, factors }.launch::<i8, i32>()
+        let (sizes, scales, bias) = ([m, n, k], None, ptr::null());
+        let activation = Activation::Identity;
+        Product { queue, sizes, matrices, scales, factors, bias, activation }.launch::<i8, i32>()
     })
 }

@@ -10,7 +10,7 @@ enum { M = 5, N = 140, K = 300, OF_N = 2, OF_K = 3 };
 
 static int8_t bytes_a[M * K], bytes_b[K * N];
 static int32_t sums[M * N];
-static float c[M * N], of_a[M * OF_K], of_b[OF_K * N];
+static float c[M * N], of_a[M * OF_K], of_b[OF_K * N], bias[N];
 
 static void must(int is_right, const char *what) {
     if (!is_right) {
@@ -31,12 +31,14 @@ static float number(int8_t code) {
     return code == 0x38 ? 1.0f : code == 0x40 ? 2.0f : code == 0x30 ? 0.5f : -1.0f;
 }
 
-static void scaled(gpu_gemm_queue *queue, int type, int scales, const gpu_gemm_in *a, const gpu_gemm_in *b) {
+/* With ReLU and a bias, or without both. */
+static void scaled(gpu_gemm_queue *queue, int type, int scales, const gpu_gemm_in *a, const gpu_gemm_in *b, int relu) {
     int are_blocks = scales == GPU_GEMM_BLOCKS;
     gpu_gemm_in scales_a = {of_a, are_blocks ? OF_K : 1, 1}, scales_b = {of_b, N, 1};
     gpu_gemm_out out = {c, N, 1};
     for (int i = 0; i < M * N; i++) c[i] = 1.0f;
-    int status = gpu_gemm_scaled(queue, M, N, K, type, GPU_GEMM_F32, 0.5f, a, b, scales, &scales_a, &scales_b, 2.0f, &out);
+    int status = gpu_gemm_scaled(queue, M, N, K, type, GPU_GEMM_F32, 0.5f, a, b, scales, &scales_a, &scales_b, 2.0f, &out,
+                                 relu ? bias : NULL, relu ? GPU_GEMM_RELU : GPU_GEMM_IDENTITY);
     must(status == GPU_GEMM_OK, "scaled");
     for (int i = 0; i < M; i++) {
         for (int j = 0; j < N; j++) {
@@ -49,7 +51,9 @@ static void scaled(gpu_gemm_queue *queue, int type, int scales, const gpu_gemm_i
                 }
                 sum += product;
             }
-            must(fabs(c[i * N + j] - (0.5 * sum + 2.0)) <= 1e-6 * fabs(sum), "an element of C");
+            double expected = 0.5 * sum + 2.0;
+            if (relu) expected = fmax(expected + bias[j], 0);
+            must(fabs(c[i * N + j] - expected) <= 1e-6 * fabs(sum), "an element of C");
         }
     }
 }
@@ -63,6 +67,7 @@ int main(void) {
     must(gpu_gemm_open(-1, NULL, &queue) == GPU_GEMM_OK, "open");
     for (int i = 0; i < M * OF_K; i++) of_a[i] = 0.5f + (float)(i % 5) / 4;
     for (int i = 0; i < OF_K * N; i++) of_b[i] = 0.25f + (float)(i % 7) / 8;
+    for (int j = 0; j < N; j++) bias[j] = (float)(j % 9) - 4;
     /* B is column-major. */
     gpu_gemm_in a = {bytes_a, K, 1}, b = {bytes_b, 1, K};
     gpu_gemm_out out = {sums, N, 1};
@@ -75,17 +80,19 @@ int main(void) {
         for (int p = 0; p < K; p++) sum += bytes_a[i / N * K + p] * bytes_b[i % N * K + p];
         must(sums[i] == 3 * sum - 2 * i, "an element of int8");
     }
-    scaled(queue, GPU_GEMM_I8, GPU_GEMM_NO_SCALES, &a, &b);
-    scaled(queue, GPU_GEMM_I8, GPU_GEMM_ROWS_COLS, &a, &b);
+    scaled(queue, GPU_GEMM_I8, GPU_GEMM_NO_SCALES, &a, &b, 0);
+    scaled(queue, GPU_GEMM_I8, GPU_GEMM_ROWS_COLS, &a, &b, 0);
+    scaled(queue, GPU_GEMM_I8, GPU_GEMM_ROWS_COLS, &a, &b, 1);
     for (int i = 0; i < M * K; i++) bytes_a[i] = CODES[i * 7 % 11 % 4];
     for (int i = 0; i < K * N; i++) bytes_b[i] = CODES[i * 5 % 13 % 4];
-    scaled(queue, GPU_GEMM_E4M3, GPU_GEMM_NO_SCALES, &a, &b);
-    scaled(queue, GPU_GEMM_E4M3, GPU_GEMM_ROWS_COLS, &a, &b);
-    scaled(queue, GPU_GEMM_E4M3, GPU_GEMM_BLOCKS, &a, &b);
+    scaled(queue, GPU_GEMM_E4M3, GPU_GEMM_NO_SCALES, &a, &b, 0);
+    scaled(queue, GPU_GEMM_E4M3, GPU_GEMM_ROWS_COLS, &a, &b, 0);
+    scaled(queue, GPU_GEMM_E4M3, GPU_GEMM_BLOCKS, &a, &b, 0);
+    scaled(queue, GPU_GEMM_E4M3, GPU_GEMM_BLOCKS, &a, &b, 1);
     gpu_gemm_in none = {NULL, K, 1}, far = {bytes_a, SIZE_MAX, 1};
     gpu_gemm_out to = {c, N, 1}, same = {c, 0, 1};
 #define SCALED(type_ab, type_c, a, kind, to) \
-    gpu_gemm_scaled(queue, M, N, K, type_ab, type_c, 1, a, &b, kind, &a_scales, NULL, 0, to)
+    gpu_gemm_scaled(queue, M, N, K, type_ab, type_c, 1, a, &b, kind, &a_scales, NULL, 0, to, NULL, 0)
     gpu_gemm_in a_scales = {of_a, 1, 1};
     fails(SCALED(GPU_GEMM_F16, GPU_GEMM_F32, &a, 0, &to), GPU_GEMM_ARGUMENT, "type_ab = 2: must be i8");
     fails(SCALED(GPU_GEMM_I8, GPU_GEMM_I8, &a, 0, &to), GPU_GEMM_ARGUMENT, "type_c = 3: must be f32");
@@ -95,6 +102,8 @@ int main(void) {
     fails(SCALED(GPU_GEMM_I8, GPU_GEMM_F32, &none, 0, &to), GPU_GEMM_ARGUMENT, "A: address = null");
     fails(SCALED(GPU_GEMM_I8, GPU_GEMM_F32, &far, 0, &to), GPU_GEMM_ARGUMENT, "can be addressed");
     fails(SCALED(GPU_GEMM_I8, GPU_GEMM_F32, &a, 0, &same), GPU_GEMM_ARGUMENT, "share memory");
+    int last = gpu_gemm_scaled(queue, M, N, K, GPU_GEMM_I8, GPU_GEMM_F32, 1, &a, &b, 0, NULL, NULL, 0, &to, NULL, 5);
+    fails(last, GPU_GEMM_ARGUMENT, "activation = 5: must be 0 to 4");
     fails(gpu_gemm_int8(NULL, M, N, K, 1, &a, &b, 0, &out), GPU_GEMM_ARGUMENT, "queue = NULL");
     gpu_gemm_close(queue);
     gpu_gemm_close(NULL);

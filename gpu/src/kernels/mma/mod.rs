@@ -1,6 +1,6 @@
-//! bf16, f16, i8, f32 rounded to tf32, and f64, on the tensor cores of any GPU from Ampere (compute
-//! capability 8.0) on. Sums are f32, of f64 f64, of i8 i32. Operands may be unaligned, but not those
-//! of i8.
+//! bf16, f16, i8, f32 rounded to tf32, and f64, on the tensor cores of any GPU from Ampere
+//! (compute capability 8.0) on. Sums are f32, of f64 f64, of i8 i32. Operands may be unaligned,
+//! but not those of i8.
 //!
 //! An `mma.sync` instruction multiplies 16 x 16 elements of A by 16 x 8 of B, in tf32 16 x 8 by 8 x
 //! 8, of i8 16 x 32 by 32 x 8. Operands and sums are in the registers of one warp. Hence:
@@ -40,9 +40,9 @@
 //! *Aligned* kernels are for 16-byte aligned rows. Other rows are right too, but slow; of i8 they
 //! are packed before.
 //!
-//! Shared memory is that of the smallest GPUs (compute capability 8.6, 8.9 and 12.0: 99 KiB a block). A
-//! 128 x 128 stage of 32 steps of f32 is 32 KiB, so there are two of them: while one is multiplied,
-//! for 1024 cycles of an A100's tensor cores, the other arrives.
+//! Shared memory is that of the smallest GPUs (compute capability 8.6, 8.9 and 12.0: 99 KiB a
+//! block). A 128 x 128 stage of 32 steps of f32 is 32 KiB, so there are two of them: while one is
+//! multiplied, for 1024 cycles of an A100's tensor cores, the other arrives.
 //!
 //! The constant `half` says whether operands are bf16 or f16. C has the same type, or f32 (`_f32`).
 //! On Hopper [`wgmma`](super::wgmma) is faster: its operands need not pass through registers. But
@@ -56,8 +56,8 @@
 //! on Hopper, with the same bits. For aligned rows on Hopper TMA fills the stages ([`by_tma`]):
 //! then warps only load and multiply.
 //!
-//! **i8** is K-major: `ldmatrix` can transpose pairs of bytes, and not bytes. Sums are exact. A C of
-//! f32, bf16 or f16 may have scales of rows and columns ([`scales`](super::collective::scales)).
+//! **i8** is K-major: `ldmatrix` can transpose pairs of bytes, and not bytes. Sums are exact. A C
+//! of f32, bf16 or f16 may have scales of rows and columns ([`scales`](super::collective::scales)).
 //!
 //! **tf32**: A, B and C are f32. Each factor is rounded to the nearest tf32, 11 significant bits,
 //! when it is in registers; the tensor cores would truncate it. In shared memory it is f32, so the

@@ -242,8 +242,8 @@ kernels! {
     // At 1024³ to 4096³ on an H200 (docs/log/mma.md).
     streamed! { mma_tf32_128x128x32: f32 -> f32, 128 x 128, 2 stages of 32, 2 an SM }
         gpu { gflops: 1190.0, alone: 0.78, fixed_us: 6.0, tile_us: [0.8, 0.8], of: Products::OtherGpus };
-    // Not timed. As many bytes a stage as 16-bit types, and twice the multiply-adds of a byte: their
-    // tiles' figures, with the products at twice the speed (docs/log/int8.md).
+    // Not timed. As many bytes a stage as 16-bit types, and twice the multiply-adds of a byte:
+    // their tiles' figures, with the products at twice the speed (docs/log/int8.md).
     integers! { mma_i8_i32_128x128x64_nt: i32, 128 x 128, 4 x 4 a warp, 3 stages of 64, 2 an SM }
         gpu { gflops: 6300.0, alone: 0.7, fixed_us: 4.5, tile_us: [0.8, 0.8], of: Products::OtherGpus };
     integers! { mma_i8_i32_64x64x64_nt: i32, 64 x 64, 2 x 2 a warp, 4 stages of 64, 3 an SM }

@@ -17,7 +17,7 @@ pub(crate) fn configured(key: &str) -> Option<c_int> {
 pub(crate) fn called(name: &str) -> Option<c_int> {
     if let Some(path) = std::env::var_os("FAKE_CUDA_LOG") {
         let mut log = std::fs::OpenOptions::new().create(true).append(true).open(path).unwrap();
-        // One write for a line: `writeln!` makes two, and another thread's line may fall between them.
+        // One write for a line: `writeln!` makes two, and another thread may write between them.
         log.write_all(format!("{name}\n").as_bytes()).unwrap();
     }
     configured(name)

@@ -135,7 +135,7 @@ impl<'a, T: Scalar<O>, O: Output> Gemm<'a, T, O> {
     }
 
     /// Multiplies A and B by scales. They are for 8-bit numbers with a C of floating-point numbers,
-    /// on Hopper or the CPU device, for A and B that are contiguous along one of their sides.
+    /// e4m3 and e5m2 on Hopper or the CPU device, for A and B that are contiguous along a side.
     /// Scales of blocks are for floating-point numbers, and for a C whose rows are contiguous. Each
     /// product of a batch is a launch. Over several devices all are in the memory of the first, and
     /// each gets a copy from the first scale of its part to the last, with what is between them.

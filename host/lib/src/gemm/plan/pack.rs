@@ -1,5 +1,5 @@
-//! Operands of kernels that need certain layouts: packed into the workspace where they must be, and their
-//! tensor maps.
+//! Operands of kernels that need certain layouts: packed into the workspace where they must be,
+//! and their tensor maps.
 
 use gpu::{params::MatrixBatch, registry::Access};
 use simt::Limits;
