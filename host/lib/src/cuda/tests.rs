@@ -48,6 +48,20 @@ fn calls_of(starts: &str) -> Vec<String> {
     calls().into_iter().filter(wanted).collect()
 }
 
+/// The first GPU, and a stream of it.
+fn opened() -> (crate::Device, crate::Stream) {
+    let device = crate::Device::cuda(0).unwrap();
+    let stream = device.stream().unwrap();
+    (device, stream)
+}
+
+/// The same, with [`square_matrices`].
+fn opened_with(n: usize) -> (crate::Device, crate::Stream, [crate::Matrix<f32>; 3]) {
+    let (device, stream) = opened();
+    let matrices = square_matrices(&device, n);
+    (device, stream, matrices)
+}
+
 fn open() -> Arc<Context> {
     let context = Context::open(0).unwrap();
     calls();
@@ -90,25 +104,35 @@ fn begins_early(mut c: Out<f32>) {
     c[0] = 1.0;
 }
 
-/// The calls of two launches of that kernel, the second in clusters, if there are such.
-fn launch_dependent() -> Vec<Vec<String>> {
-    let device = crate::Device::cuda(0).unwrap();
-    let stream = device.stream().unwrap();
-    let mut c = device.zeros::<f32>(32).unwrap();
+/// The first GPU with that kernel, a stream, and room for what it writes.
+fn with_begins_early() -> (crate::Device, crate::Stream, crate::Buffer<f32>) {
+    let (device, stream) = opened();
+    let c = device.zeros::<f32>(32).unwrap();
     let declaration = begins_early.declaration.to_ptx_comment();
     let ptx = format!(
         "// {declaration}\n.visible .entry begins_early(\n\t.param .u64 p\n)\n{{\n\tgriddepcontrol.wait;\n\tret;\n}}\n"
     );
     // SAFETY: the tests' driver runs no kernels.
     unsafe { device.load_ptx("early.ptx", &ptx) }.unwrap();
+    (device, stream, c)
+}
+
+/// The driver's calls since the last look, but those that look kernels up.
+fn calls_of_launches() -> Vec<String> {
+    let looked_up = |call: &String| call.starts_with("cuModule") || call.starts_with("cuFunc");
+    calls().into_iter().filter(|call| !looked_up(call)).collect()
+}
+
+/// The calls of two launches of that kernel, the second in clusters, if there are such.
+fn launch_dependent() -> Vec<Vec<String>> {
+    let (device, stream, mut c) = with_begins_early();
     let clusters = (1..=device.limits().cluster.min(2)).map(|blocks| [blocks, 1, 1]);
     let launches = clusters.map(|cluster| {
         calls();
         let config = LaunchConfig { cluster, ..LaunchConfig::new([4, 1, 1], [32, 1, 1]) };
-        // SAFETY: as above.
+        // SAFETY: the tests' driver runs no kernels.
         unsafe { stream.launch(&begins_early, &config, (&mut c,)) }.unwrap();
-        let looked_up = |call: &String| call.starts_with("cuModule") || call.starts_with("cuFunc");
-        calls().into_iter().filter(|call| !looked_up(call)).collect()
+        calls_of_launches()
     });
     launches.collect()
 }
@@ -226,10 +250,8 @@ with_driver! {
     }
 
     fn each_kernel_is_launched_under_its_own_name("kernels=1") {
-        use crate::{Device, gpu::registry, product};
-        let device = Device::cuda(0).unwrap();
-        let stream = device.stream().unwrap();
-        let [a, b, mut c] = square_matrices(&device, 3);
+        use crate::{gpu::registry, product};
+        let (_device, stream, [a, b, mut c]) = opened_with(3);
         calls();
         // Twice: the second time they are looked up no more.
         for time in 0..2 {
@@ -251,8 +273,7 @@ with_driver! {
         }
         const DECLARED: &str =
             "// simt.kernel name=declares_a_cluster block=32,1,1 barriers=0 cluster=2,1,1 params=out.f32";
-        let device = crate::Device::cuda(0).unwrap();
-        let stream = device.stream().unwrap();
+        let (device, stream) = opened();
         let [a, b] = [0; 2].map(|_| device.zeros::<f32>(512).unwrap());
         let mut c = device.zeros::<f32>(512).unwrap();
         let kernel = &gpu::lessons::vec_add::vec_add;
@@ -261,8 +282,7 @@ with_driver! {
             calls();
             // SAFETY: as many elements as threads.
             unsafe { stream.launch(kernel, &config, (512, &a, &b, &mut c)) }.unwrap();
-            let looked_up = |call: &String| call.starts_with("cuModule") || call.starts_with("cuFunc");
-            calls().into_iter().filter(|call| !looked_up(call)).collect::<Vec<_>>()
+            calls_of_launches()
         };
         assert_eq!(launch([1, 1, 1]), ["cuLaunchKernel", "launch vec_add"]);
         assert_eq!(launch([2, 1, 1]), ["cuLaunchKernelEx", "cluster [2, 1, 1]", "launch vec_add"]);

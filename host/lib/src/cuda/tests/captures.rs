@@ -2,7 +2,7 @@
 //! graph whole.
 
 use super::{
-    device::device,
+    device::on_gpu,
     graphs::{graph, launch, message, of_partials, simple},
     *,
 };
@@ -60,15 +60,20 @@ fn of_releases() -> Vec<String> {
 }
 
 /// Runs `run` while another library captures the stream.
-pub(super) fn in_capture_of_others(device: &Device, raw: *mut c_void, run: impl FnOnce()) {
+pub(super) fn in_capture_of_others<R>(
+    device: &Device,
+    raw: *mut c_void,
+    run: impl FnOnce() -> R,
+) -> R {
     device.make_current().unwrap();
     let mode = cuda_dyn::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
     // SAFETY: the callers' streams exist.
     unsafe { cuda_dyn::cuStreamBeginCapture_v2(raw.cast(), mode) }.unwrap();
-    run();
+    let outcome = run();
     let mut graph = std::ptr::null_mut();
     // SAFETY: as above. One handle is written.
     unsafe { cuda_dyn::cuStreamEndCapture(raw.cast(), &mut graph) }.unwrap();
+    outcome
 }
 
 /// Checks that a product queues nothing on a lent stream while its library captures it. Returns the
@@ -151,9 +156,7 @@ with_driver! {
     }
 
     fn what_a_capture_drops_is_released_afterwards("kernels=1 late=1") {
-        let device = Device::cuda(0).unwrap();
-        let stream = device.stream().unwrap();
-        let [a, b, mut c] = square_matrices(&device, 8);
+        let (device, stream, [a, b, mut c]) = opened_with(8);
         simple().prepare(&stream, a.view(), b.view(), c.view_mut()).unwrap();
         let frees = || crate::testing::counts().frees;
         for end in ["graph", "error", "panic"] {
@@ -189,8 +192,7 @@ with_driver! {
     }
 
     fn another_thread_is_not_kept_from_releasing("kernels=1 major=8") {
-        let device = Device::cuda(0).unwrap();
-        let stream = device.stream().unwrap();
+        let (device, stream) = opened();
         let matrix = Matrix::<f32>::zeros(&device, 8, 8).unwrap();
         let frees = || crate::testing::counts().frees;
         stream
@@ -206,9 +208,7 @@ with_driver! {
     }
 
     fn a_module_is_unloaded_after_a_capture("kernels=1 major=8") {
-        let device = Device::cuda(0).unwrap();
-        let stream = device.stream().unwrap();
-        let [a, b, mut c] = square_matrices(&device, 8);
+        let (_device, stream, [a, b, mut c]) = opened_with(8);
         simple().run(&stream, a.view(), b.view(), c.view_mut()).unwrap();
         let module = Module::load(&Context::open(0).unwrap(), "test.ptx", PTX).unwrap();
         calls();
@@ -332,49 +332,37 @@ with_driver! {
     fn a_stream_that_follows_a_foreign_capture_is_asked("kernels=1 foreign=1") {
         let device = Device::cuda(0).unwrap();
         let [own, other] = [0; 2].map(|_| device.stream().unwrap());
-        let [a, b, mut c] = square_matrices(&device, 256);
-        let mut asks = |stream: &crate::Stream| {
+        let mut all = square_matrices(&device, 256);
+        let asks = |stream: &crate::Stream, [a, b, c]: &mut [Matrix<f32>; 3]| {
             all_calls();
             of_partials().launch(stream, a.view(), b.view(), c.view_mut()).unwrap();
             all_calls().contains(&"cuStreamIsCapturing".to_owned())
         };
-        asks(&own);
-        assert!(!asks(&own));
+        asks(&own, &mut all);
+        assert!(!asks(&own, &mut all));
         own.wait_for(&other.record().unwrap()).unwrap();
-        assert!(!asks(&own));
+        assert!(!asks(&own, &mut all));
         let raw = 0x40 as *mut c_void;
         // SAFETY: as above.
         let foreign = unsafe { device.foreign_stream(raw) }.unwrap();
         own.wait_for(&foreign.record().unwrap()).unwrap();
-        assert!(!asks(&own));
-        device.make_current().unwrap();
-        let mode = cuda_dyn::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
-        // SAFETY: the stream exists.
-        unsafe { cuda_dyn::cuStreamBeginCapture_v2(raw.cast(), mode) }.unwrap();
-        own.wait_for(&foreign.record().unwrap()).unwrap();
-        // A stream of ours does not follow it by itself.
-        let refused = of_partials().launch(&foreign, a.view(), b.view(), c.view_mut());
-        assert!(message(refused).contains("needs workspace"));
-        let mut graph = std::ptr::null_mut();
-        // SAFETY: as above. One handle is written.
-        unsafe { cuda_dyn::cuStreamEndCapture(raw.cast(), &mut graph) }.unwrap();
-        let mut asks = |stream: &crate::Stream| {
-            all_calls();
-            of_partials().launch(stream, a.view(), b.view(), c.view_mut()).unwrap();
-            all_calls().contains(&"cuStreamIsCapturing".to_owned())
-        };
-        assert!(asks(&own));
+        assert!(!asks(&own, &mut all));
+        in_capture_of_others(&device, raw, || {
+            own.wait_for(&foreign.record().unwrap()).unwrap();
+            // A stream of ours does not follow it by itself.
+            let [a, b, c] = &mut all;
+            let refused = of_partials().launch(&foreign, a.view(), b.view(), c.view_mut());
+            assert!(message(refused).contains("needs workspace"));
+        });
+        assert!(asks(&own, &mut all));
         // The other one asked for that one, whose work it followed.
-        assert!(asks(&other) && !asks(&other));
+        assert!(asks(&other, &mut all) && !asks(&other, &mut all));
     }
 }
 
 on_machine! {
     fn what_a_capture_drops_is_released_on_a_gpu() {
-        if device().is_none() {
-            return;
-        }
-        let device = Device::cuda(0).unwrap();
+        let Some(device) = on_gpu() else { return };
         let stream = device.stream().unwrap();
         let [a, b, mut c] = square_matrices(&device, 64);
         simple().run(&stream, a.view(), b.view(), c.view_mut()).unwrap();
@@ -396,10 +384,7 @@ on_machine! {
     }
 
     fn captures_of_others_and_within_captures_on_a_gpu() {
-        if device().is_none() {
-            return;
-        }
-        let device = Device::cuda(0).unwrap();
+        let Some(device) = on_gpu() else { return };
         let [stream, other] = [0; 2].map(|_| device.stream().unwrap());
         let [a, b, mut c] = square_matrices(&device, 256);
         simple().run(&stream, a.view(), b.view(), c.view_mut()).unwrap();

@@ -123,6 +123,12 @@ pub(super) fn device() -> Option<Arc<Context>> {
     }
 }
 
+/// The same, for those that need no more of it than others have.
+pub(super) fn on_gpu() -> Option<crate::Device> {
+    device()?;
+    Some(crate::Device::cuda(0).unwrap())
+}
+
 /// Launches `FILL` over `count` words at `address` in blocks of 256, and waits.
 fn fill(context: &Arc<Context>, address: u64, value: u32, count: u32, shared: u32) -> Result<f64> {
     let function = Module::load(context, "fill.ptx", FILL)?.function("fill")?;
@@ -264,8 +270,7 @@ on_machine! {
             eprintln!("skipped: {} has no TMA", context.label());
             return;
         }
-        let device = crate::Device::cuda(0).unwrap();
-        let stream = device.stream().unwrap();
+        let (device, stream) = opened();
         let buffer = device.zeros::<f32>(1 << 20).unwrap();
         let map = |start: usize, extents, strides| {
             let boxes = crate::Boxes::new(buffer.view(start..).unwrap(), extents, strides, SHAPE).unwrap();
@@ -323,10 +328,7 @@ on_machine! {
     }
 
     fn copies_go_on_while_the_host_does() {
-        if device().is_none() {
-            return;
-        }
-        let device = crate::Device::cuda(0).unwrap();
+        let Some(device) = on_gpu() else { return };
         let streams = [device.stream().unwrap(), device.stream().unwrap()];
         let (count, len, stride) = (1000, 4099, 4128);
         let lines = crate::Lines { count, len, stride };
@@ -352,9 +354,7 @@ on_machine! {
             Device, Layout, Shape,
             blocks::{BlockPlan, Dense, Job, Product, Transposed},
         };
-        if device().is_none() {
-            return;
-        }
+        let Some(gpu) = on_gpu() else { return };
         let (m, n, k) = (1200, 1100, 700);
         let [a, b, c] = [(1, k * m), (2, k * n), (3, m * n)].map(|(seed, len)| uniform(seed, len));
         let a = Dense::new(k, m, Layout::RowMajor, &a[..]).unwrap();
@@ -374,7 +374,7 @@ on_machine! {
             product.run(device, &plan, &mut out).unwrap();
             values.into_iter().map(f32::to_bits).collect::<Vec<_>>()
         };
-        let (cpu, gpu) = (Device::cpu(), Device::cuda(0).unwrap());
+        let cpu = Device::cpu();
         for depth in [None, Some(130)] {
             let wanted = run(&cpu, 1 << 40, depth, None);
             for (limit, chunk) in [(1 << 40, None), (5 << 20, None), (3 << 20, Some(10_007)), (1 << 21, Some(999))] {
@@ -398,10 +398,7 @@ on_machine! {
     }
 
     fn a_product_costs_the_host_little_more_than_a_raw_launch() {
-        if device().is_none() {
-            return;
-        }
-        let device = crate::Device::cuda(0).unwrap();
+        let Some(device) = on_gpu() else { return };
         let crate::device::Kind::Cuda(gpu) = &*device.0 else { panic!("not a GPU") };
         let entry = find("tiled16").unwrap();
         let [a_matrix, b_matrix, mut c_matrix] = square_matrices(&device, 64);

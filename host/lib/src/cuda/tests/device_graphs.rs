@@ -1,7 +1,7 @@
 //! Graphs on a real device: the bits of a hundred launches, changed operands, two graphs at once.
 
 use super::{
-    device::device,
+    device::on_gpu,
     graphs::{graph, launch, message, simple},
     *,
 };
@@ -96,10 +96,8 @@ fn each_kernel<T: Scalar>(stream: &crate::Stream, gemm: Gemm<T>, from: fn(f32) -
 
 on_machine! {
     fn every_kernel_in_a_graph() {
-        if device().is_none() {
-            return;
-        }
-        let stream = Device::cuda(0).unwrap().stream().unwrap();
+        let Some(device) = on_gpu() else { return };
+        let stream = device.stream().unwrap();
         let f32s = [Compute::Native, Compute::Tf32, Compute::Fp32Bf16x6, Compute::Fp32F16x3];
         let f32s = f32s.map(|compute| each_kernel(&stream, Gemm::<f32>::new().compute(compute), |it| it));
         let others = [each_kernel(&stream, Gemm::<Bf16>::new(), Bf16::from_f32), each_kernel(&stream, Gemm::<F16>::new(), F16::from_f32)];
@@ -108,10 +106,7 @@ on_machine! {
     }
 
     fn a_hundred_launches_of_a_graph_give_the_same_bits() {
-        if device().is_none() {
-            return;
-        }
-        let device = Device::cuda(0).unwrap();
+        let Some(device) = on_gpu() else { return };
         let stream = device.stream().unwrap();
         for (gemm, size) in products(&device) {
             let mut all = matrices(&device, size, 1);
@@ -133,10 +128,7 @@ on_machine! {
     }
 
     fn changed_operands_are_seen() {
-        if device().is_none() {
-            return;
-        }
-        let device = Device::cuda(0).unwrap();
+        let Some(device) = on_gpu() else { return };
         let [stream, other] = [0; 2].map(|_| device.stream().unwrap());
         for (gemm, size) in products(&device) {
             let mut all = matrices(&device, size, 1);
@@ -152,10 +144,7 @@ on_machine! {
     }
 
     fn two_graphs_run_at_once() {
-        if device().is_none() {
-            return;
-        }
-        let device = Device::cuda(0).unwrap();
+        let Some(device) = on_gpu() else { return };
         let streams = [0; 2].map(|_| device.stream().unwrap());
         for (gemm, size) in products(&device) {
             // One stream captures both.
@@ -175,10 +164,7 @@ on_machine! {
     }
 
     fn a_graph_of_several_products() {
-        if device().is_none() {
-            return;
-        }
-        let device = Device::cuda(0).unwrap();
+        let Some(device) = on_gpu() else { return };
         let stream = device.stream().unwrap();
         let gemm = Gemm::<f32>::new();
         let [x, w, mut y] = matrices(&device, [128, 128, 128], 1);
@@ -200,10 +186,7 @@ on_machine! {
     }
 
     fn a_launch_that_was_not_prepared_is_refused_by_name() {
-        if device().is_none() {
-            return;
-        }
-        let device = Device::cuda(0).unwrap();
+        let Some(device) = on_gpu() else { return };
         let stream = device.stream().unwrap();
         let [a, b, mut c] = matrices(&device, [64, 64, 64], 1);
         let error = message(stream.capture(|stream| simple().launch(stream, a.view(), b.view(), c.view_mut())));

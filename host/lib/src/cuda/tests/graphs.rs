@@ -1,6 +1,6 @@
 //! Graphs: what is prepared, captured, launched and refused.
 
-use super::*;
+use super::{captures::in_capture_of_others, *};
 use crate::{
     Device, Gemm, Graph, GraphOperand, Lines, Matrix, MatrixView, MatrixViewMut, PlannedGemm,
     Shape, gemm::Request, product,
@@ -58,9 +58,7 @@ fn of_graphs() -> Vec<String> {
 
 with_driver! {
     fn a_graph_does_what_was_captured("kernels=2 major=8") {
-        let device = Device::cuda(0).unwrap();
-        let stream = device.stream().unwrap();
-        let [a, b, _] = square_matrices(&device, 8);
+        let (device, stream, [a, b, _]) = opened_with(8);
         let other = square_matrices(&device, 8)[1].to_row_major().unwrap();
         let mut all = [a, b, Matrix::zeros(&device, 8, 8).unwrap()];
         calls();
@@ -98,9 +96,7 @@ with_driver! {
     }
 
     fn a_planned_product_is_captured("kernels=2 major=8") {
-        let device = Device::cuda(0).unwrap();
-        let stream = device.stream().unwrap();
-        let [a, b, mut c] = square_matrices(&device, 16);
+        let (device, stream, [a, b, mut c]) = opened_with(16);
         let request = Request::dense(Shape::new(16, 16, 16).unwrap());
         let product: PlannedGemm<f32> = simple().plan_on(&device, &request).unwrap();
         product.prepare(&stream, a.view(), b.view(), c.view_mut()).unwrap();
@@ -112,9 +108,7 @@ with_driver! {
     }
 
     fn what_is_not_prepared_is_refused("kernels=1") {
-        let device = Device::cuda(0).unwrap();
-        let stream = device.stream().unwrap();
-        let mut all = square_matrices(&device, 256);
+        let (_device, stream, mut all) = opened_with(256);
         let [a, b, c] = &mut all;
         let mut capture = |gemm: &Gemm<f32>| {
             stream.capture(|stream| gemm.launch(stream, a.view(), b.view(), c.view_mut()))
@@ -148,9 +142,7 @@ with_driver! {
     }
 
     fn in_a_capture_nothing_is_waited_for_or_copied("kernels=1 major=8") {
-        let device = Device::cuda(0).unwrap();
-        let stream = device.stream().unwrap();
-        let mut all = square_matrices(&device, 8);
+        let (device, stream, mut all) = opened_with(8);
         let mut pinned = device.pinned::<f32>(8).unwrap();
         let event = stream.record().unwrap();
         let graph = graph(&simple(), &stream, &mut all).unwrap();
@@ -194,9 +186,7 @@ with_driver! {
     }
 
     fn a_part_of_the_columns_is_no_operand("kernels=1 major=8") {
-        let device = Device::cuda(0).unwrap();
-        let stream = device.stream().unwrap();
-        let [a, b, mut c] = square_matrices(&device, 8);
+        let (_device, stream, [a, b, mut c]) = opened_with(8);
         // Rows 0 to 2, whose elements the left seven columns of all rows enclose.
         let gemm = simple();
         let rows = a.view().sub(0..3, 0..8).unwrap();
@@ -212,8 +202,7 @@ with_driver! {
     }
 
     fn a_capture_ends_with_a_panic("kernels=1 major=8") {
-        let device = Device::cuda(0).unwrap();
-        let stream = device.stream().unwrap();
+        let (device, stream) = opened();
         let panics = || stream.capture(|_| -> Result<()> { panic!("in a capture") });
         assert!(catch_unwind(AssertUnwindSafe(panics)).is_err());
         let mut all = square_matrices(&device, 8);
@@ -222,9 +211,7 @@ with_driver! {
     }
 
     fn operands_are_compared_at_each_launch("kernels=1 major=8 devices=2") {
-        let device = Device::cuda(0).unwrap();
-        let stream = device.stream().unwrap();
-        let mut all = square_matrices(&device, 8);
+        let (device, stream, mut all) = opened_with(8);
         let graph = graph(&simple(), &stream, &mut all).unwrap();
         let mut others = square_matrices(&device, 8);
         let elsewhere = Device::cuda(1).unwrap();
@@ -266,9 +253,7 @@ with_driver! {
     }
 
     fn two_graphs_share_no_workspace("kernels=1") {
-        let device = Device::cuda(0).unwrap();
-        let stream = device.stream().unwrap();
-        let mut all = square_matrices(&device, 256);
+        let (_device, stream, mut all) = opened_with(256);
         let bytes = 4 * 256 * 256 * 4;
         let counts = || {
             let counts = crate::testing::counts();
@@ -304,9 +289,7 @@ with_driver! {
     }
 
     fn a_graph_keeps_its_kernels_loaded("kernels=1 major=8") {
-        let device = Device::cuda(0).unwrap();
-        let stream = device.stream().unwrap();
-        let mut all = square_matrices(&device, 8);
+        let (device, stream, mut all) = opened_with(8);
         let graph = graph(&simple(), &stream, &mut all).unwrap();
         calls();
         // The library forgets its kernels. Others may have their names now.
@@ -352,34 +335,21 @@ with_driver! {
     }
 
     fn somebody_elses_capture_is_seen("kernels=1") {
-        let device = Device::cuda(0).unwrap();
-        let stream = device.stream().unwrap();
-        let [a, b, mut c] = square_matrices(&device, 100);
+        let (device, stream, [a, b, mut c]) = opened_with(100);
         let mut launch = |gemm: &Gemm<f32>| gemm.launch(&stream, a.view(), b.view(), c.view_mut());
-        let raw = stream.raw_cuda_stream().unwrap().cast();
-        device.make_current().unwrap();
-        let mode = cuda_dyn::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
-        // SAFETY: the stream lives.
-        unsafe { cuda_dyn::cuStreamBeginCapture_v2(raw, mode) }.unwrap();
-        assert!(message(launch(&simple())).contains("is not loaded"));
-        let mut graph = std::ptr::null_mut();
-        // SAFETY: as above. One handle is written.
-        unsafe { cuda_dyn::cuStreamEndCapture(raw, &mut graph) }.unwrap();
+        let raw = stream.raw_cuda_stream().unwrap();
+        let refused = in_capture_of_others(&device, raw, || launch(&simple()));
+        assert!(message(refused).contains("is not loaded"));
         launch(&simple()).unwrap();
-        // SAFETY: as above.
-        unsafe { cuda_dyn::cuStreamBeginCapture_v2(raw, mode) }.unwrap();
-        assert!(message(launch(&of_partials())).contains("needs workspace"));
-        launch(&simple()).unwrap();
-        // SAFETY: as above.
-        unsafe { cuda_dyn::cuStreamEndCapture(raw, &mut graph) }.unwrap();
+        in_capture_of_others(&device, raw, || {
+            assert!(message(launch(&of_partials())).contains("needs workspace"));
+            launch(&simple()).unwrap();
+        });
         // The stream's workspace is not for a graph that it does not know, though it is large
         // enough.
         launch(&of_partials()).unwrap();
-        // SAFETY: as above.
-        unsafe { cuda_dyn::cuStreamBeginCapture_v2(raw, mode) }.unwrap();
-        assert!(message(launch(&of_partials())).contains("needs workspace"));
-        // SAFETY: as above.
-        unsafe { cuda_dyn::cuStreamEndCapture(raw, &mut graph) }.unwrap();
+        let refused = in_capture_of_others(&device, raw, || launch(&of_partials()));
+        assert!(message(refused).contains("needs workspace"));
     }
 
     fn dependents_in_graphs("version=12030 kernels=1") {
@@ -391,8 +361,7 @@ with_driver! {
     }
 
     fn a_driver_without_graphs("kernels=1 major=8 cuStreamBeginCapture_v2=302") {
-        let device = Device::cuda(0).unwrap();
-        let stream = device.stream().unwrap();
+        let (device, stream) = opened();
         let error = graph(&simple(), &stream, &mut square_matrices(&device, 8)).unwrap_err();
         assert!(error.to_string().contains("cuStreamBeginCapture_v2"), "{error}");
     }
@@ -400,17 +369,9 @@ with_driver! {
 
 /// The attributes of a dependent kernel's launch in a capture.
 fn attributes_of_a_captured_dependent() -> Vec<String> {
-    let device = Device::cuda(0).unwrap();
-    let stream = device.stream().unwrap();
-    let mut c = device.zeros::<f32>(32).unwrap();
-    let declaration = begins_early.declaration.to_ptx_comment();
-    let ptx = format!(
-        "// {declaration}\n.visible .entry begins_early(\n\t.param .u64 p\n)\n{{\n\tgriddepcontrol.wait;\n\tret;\n}}\n"
-    );
-    // SAFETY: the tests' driver runs no kernels.
-    unsafe { device.load_ptx("early.ptx", &ptx) }.unwrap();
+    let (_device, stream, mut c) = with_begins_early();
     let config = LaunchConfig::new([4, 1, 1], [32, 1, 1]);
-    // SAFETY: as above.
+    // SAFETY: the tests' driver runs no kernels.
     let mut run =
         |stream: &crate::Stream| unsafe { stream.launch(&begins_early, &config, (&mut c,)) };
     stream.prepare(&mut run).unwrap();

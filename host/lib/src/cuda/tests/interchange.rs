@@ -1,6 +1,6 @@
 //! Memory and streams of other libraries: used as they are, and given back.
 
-use super::{graphs::simple, *};
+use super::{captures::in_capture_of_others, device::on_gpu, graphs::simple, *};
 use crate::{
     Device, Matrix, MatrixView, MatrixViewMut,
     buffer::AnyView,
@@ -187,8 +187,7 @@ with_driver! {
     }
 
     fn after_an_error_a_panic_and_a_leak_all_is_given_back("kernels=2 major=8") {
-        let device = Device::cuda(0).unwrap();
-        let stream = device.stream().unwrap();
+        let (device, stream) = opened();
         for expected_end in ["error", "panic", "done"] {
             let end = || match expected_end {
                 "error" => Err(Error::Interrupted),
@@ -229,29 +228,22 @@ with_driver! {
         let device = Device::cuda(0).unwrap();
         let (other, expected) = with_matrices(&device);
         let [a, b, mut c] = square_matrices(&device, N);
-        let raw = other.stream.cast();
-        let mode = cuda_dyn::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
-        let mut graph = null_mut();
         let refused = |result: Result<()>| {
             let error = result.unwrap_err();
             assert!(matches!(error, Error::Capture { .. }), "{error}");
         };
         // Before the scope, and within.
-        // SAFETY: the stream exists.
-        unsafe { cuda_dyn::cuStreamBeginCapture_v2(raw, mode) }.unwrap();
-        // SAFETY: as above.
-        refused(scope(&device, |scope| unsafe { scope.raw_stream(other.stream) }.map(drop)));
-        // SAFETY: as above.
-        unsafe { cuda_dyn::cuStreamEndCapture(raw, &mut graph) }.unwrap();
+        in_capture_of_others(&device, other.stream, || {
+            // SAFETY: the stream exists.
+            refused(scope(&device, |scope| unsafe { scope.raw_stream(other.stream) }.map(drop)));
+        });
         scope(&device, |scope| {
             // SAFETY: as above.
             let stream = unsafe { scope.raw_stream(other.stream) }?;
-            // SAFETY: as above.
-            unsafe { cuda_dyn::cuStreamBeginCapture_v2(raw, mode) }.unwrap();
-            refused(simple().launch(&stream, a.view(), b.view(), c.view_mut()).map(drop));
-            refused(stream.record().map(drop));
-            // SAFETY: as above.
-            unsafe { cuda_dyn::cuStreamEndCapture(raw, &mut graph) }.unwrap();
+            in_capture_of_others(&device, other.stream, || {
+                refused(simple().launch(&stream, a.view(), b.view(), c.view_mut()).map(drop));
+                refused(stream.record().map(drop));
+            });
             simple().launch(&stream, a.view(), b.view(), c.view_mut()).map(drop)
         })
         .unwrap();
@@ -379,10 +371,7 @@ with_driver! {
 
 on_machine! {
     fn memory_and_streams_by_raw_handles_on_a_gpu() {
-        if device::device().is_none() {
-            return;
-        }
-        let device = Device::cuda(0).unwrap();
+        let Some(device) = on_gpu() else { return };
         let (mut other, expected) = with_matrices(&device);
         let own = device.stream().unwrap();
         for _ in 0..20 {

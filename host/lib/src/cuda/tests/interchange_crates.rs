@@ -161,9 +161,7 @@ with_driver! {
     }
 
     fn a_tensor_is_deleted_after_the_work_on_it("kernels=2 major=8") {
-        let device = Device::cuda(0).unwrap();
-        let stream = device.stream().unwrap();
-        let [a, b, mut c] = square_matrices(&device, 8);
+        let (device, stream, [a, b, mut c]) = opened_with(8);
         let given = dlpack::export(a, Some(&stream)).unwrap();
         // SAFETY: nobody else has the tensor.
         let tensor = unsafe { Tensor::<f32>::import(&device, given) }.unwrap();
@@ -176,9 +174,7 @@ with_driver! {
     }
 
     fn a_tensor_whose_work_cannot_be_waited_for_is_leaked("kernels=2 major=8 cuStreamSynchronize=700") {
-        let device = Device::cuda(0).unwrap();
-        let stream = device.stream().unwrap();
-        let [a, b, mut c] = square_matrices(&device, 8);
+        let (device, stream, [a, b, mut c]) = opened_with(8);
         let given = dlpack::export_versioned(a, Some(&stream)).unwrap();
         // SAFETY: nobody else has the tensor.
         let tensor = unsafe { Tensor::<f32>::import_versioned(&device, given) }.unwrap();

@@ -59,8 +59,7 @@ with_driver! {
     }
 
     fn copies_are_on_their_way_until_somebody_looks("late=1") {
-        let device = crate::Device::cuda(0).unwrap();
-        let stream = device.stream().unwrap();
+        let (device, stream) = opened();
         let mut pinned = device.pinned::<f32>(6).unwrap();
         let mut buffer = device.zeros::<f32>(12).unwrap();
         pinned.as_mut_slice().unwrap().copy_from_slice(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
@@ -94,8 +93,7 @@ with_driver! {
     }
 
     fn a_copy_that_fails_is_waited_for("late=1 cuEventRecord=700") {
-        let device = crate::Device::cuda(0).unwrap();
-        let stream = device.stream().unwrap();
+        let (device, stream) = opened();
         let (mut pinned, mut buffer) = (device.pinned(2).unwrap(), device.zeros::<f32>(2).unwrap());
         calls();
         let lines = crate::Lines { count: 1, len: 2, stride: 0 };
@@ -107,8 +105,7 @@ with_driver! {
     }
 
     fn what_may_be_on_its_way_is_never_freed("late=1 cuEventSynchronize=700") {
-        let device = crate::Device::cuda(0).unwrap();
-        let stream = device.stream().unwrap();
+        let (device, stream) = opened();
         let (mut pinned, mut buffer) = (device.pinned(2).unwrap(), device.zeros::<f32>(2).unwrap());
         let lines = crate::Lines { count: 1, len: 2, stride: 0 };
         stream.upload(&mut pinned, buffer.view_mut(..).unwrap(), lines).unwrap();

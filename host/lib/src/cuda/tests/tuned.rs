@@ -1,7 +1,7 @@
 //! Tuned products on a GPU: what is timed, and when nothing may be.
 
 use super::{captures::in_capture_of_others, *};
-use crate::{Device, Gemm, Matrix, TuningCache, gemm::Reason};
+use crate::{Gemm, Matrix, TuningCache, gemm::Reason};
 
 /// The names of the kernels that were launched.
 fn launched() -> Vec<String> {
@@ -11,9 +11,7 @@ fn launched() -> Vec<String> {
 
 with_driver! {
     fn a_product_is_timed_once_on_a_gpu("kernels=2 major=8") {
-        let device = Device::cuda(0).unwrap();
-        let stream = device.stream().unwrap();
-        let [a, b, mut c] = square_matrices(&device, 16);
+        let (device, stream, [a, b, mut c]) = opened_with(16);
         let cache = TuningCache::new();
         let gemm = Gemm::new().tuned(&cache);
         calls();
@@ -36,9 +34,7 @@ with_driver! {
     }
 
     fn nothing_is_timed_in_a_capture("kernels=1 major=8") {
-        let device = Device::cuda(0).unwrap();
-        let stream = device.stream().unwrap();
-        let [a, b, mut c] = square_matrices(&device, 16);
+        let (device, stream, [a, b, mut c]) = opened_with(16);
         let cache = TuningCache::new();
         let gemm = Gemm::new().tuned(&cache);
         let graph = |c: &mut Matrix<f32>| {
