@@ -1,58 +1,40 @@
 //! The built command's `blur`: images in and out, and a refused run leaves no files.
 
 mod common;
+#[path = "common/folder.rs"]
+mod folder;
 
 use std::{
     fs::{self, File},
     io::{BufReader, BufWriter},
-    path::{Path, PathBuf},
+    path::Path,
     process::Command,
 };
 
 use png::{BitDepth, ColorType, Decoder, Encoder};
-use tempfile::TempDir;
 
 use self::common::{fails, finish, has_no_noise, host, is_interrupted, objects, on, succeeds};
+use self::folder::Folder;
 
 /// The size of the images: no multiples of a block.
 const SIZE: (u32, u32) = (37, 41);
 
-/// A folder with an image.
-struct Folder(TempDir);
-
 impl Folder {
-    fn new() -> Self {
-        let folder = Folder(TempDir::new().unwrap());
+    /// One with an image.
+    fn with_picture() -> Self {
+        let folder = Folder::new();
         write(&folder.path("in.png"), SIZE, ColorType::Rgb, BitDepth::Eight, &noise(3 * 37 * 41));
         folder
     }
 
-    fn path(&self, name: &str) -> PathBuf {
-        self.0.path().join(name)
-    }
-
-    /// `blur --in IN --out OUT ...`, both in this folder.
-    fn args(&self, input: &str, output: &str, more: &[&str]) -> Vec<String> {
-        let path = |name| self.path(name).to_str().unwrap().to_owned();
-        let mut args =
-            ["blur", "--in", &path(input), "--out", &path(output)].map(str::to_owned).to_vec();
-        args.extend(more.iter().map(|&arg| arg.to_owned()));
-        args
+    /// `blur --in IN --out OUT ...`, both in this folder, on a machine with that driver.
+    fn blur_on(&self, driver: &str, input: &str, output: &str, more: &[&str]) -> Command {
+        let args = ["blur", "--in", &self.text(input), "--out", &self.text(output)];
+        on(driver, &[&args[..], more].concat())
     }
 
     fn blur(&self, input: &str, output: &str, more: &[&str]) -> Command {
-        let args = self.args(input, output, more);
-        host(&args.iter().map(String::as_str).collect::<Vec<_>>())
-    }
-
-    /// Its files.
-    fn files(&self) -> Vec<String> {
-        let entries = fs::read_dir(self.0.path()).unwrap();
-        let mut names = entries
-            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-            .collect::<Vec<_>>();
-        names.sort();
-        names
+        self.blur_on("no driver", input, output, more)
     }
 }
 
@@ -108,7 +90,7 @@ fn naive((width, height): (u32, u32), channels: usize, radius: i64, image: &[u8]
 
 #[test]
 fn every_kind_of_picture_is_blurred() {
-    let folder = Folder::new();
+    let folder = Folder::with_picture();
     for (color, channels) in [
         (ColorType::Grayscale, 1),
         (ColorType::GrayscaleAlpha, 2),
@@ -139,7 +121,7 @@ fn every_kind_of_picture_is_blurred() {
 
 #[test]
 fn palettes_and_few_bits_are_expanded_without_loss() {
-    let folder = Folder::new();
+    let folder = Folder::with_picture();
     // Two pixels of two bits in each of two rows: red and transparent blue, white and black.
     write(
         &folder.path("in.png"),
@@ -161,7 +143,7 @@ fn palettes_and_few_bits_are_expanded_without_loss() {
 
 #[test]
 fn a_blur_in_json_is_one_object() {
-    let folder = Folder::new();
+    let folder = Folder::with_picture();
     let args = ["--radius", "2", "--kernel", "blur_shared", "--iters", "3", "--json"];
     let (code, stdout, _) = finish(folder.blur("in.png", "out.png", &args));
     let [object] = &objects(&stdout)[..] else { panic!("{stdout}") };
@@ -182,7 +164,7 @@ fn a_blur_in_json_is_one_object() {
 
 #[test]
 fn steps_are_told_on_standard_error() {
-    let folder = Folder::new();
+    let folder = Folder::with_picture();
     let (_, stdout, stderr) = finish(folder.blur("in.png", "out.png", &["--radius", "1", "-v"]));
     for step in ["read ", "kernel blur", "verification", "write "] {
         assert!(
@@ -195,7 +177,7 @@ fn steps_are_told_on_standard_error() {
 
 #[test]
 fn a_picture_may_be_blurred_in_its_place() {
-    let folder = Folder::new();
+    let folder = Folder::with_picture();
     let (_, _, image) = read(&folder.path("in.png"));
     let (code, _, stderr) = finish(folder.blur("in.png", "in.png", &["--radius", "3", "--force"]));
     assert_eq!(code, 0, "{stderr}");
@@ -207,7 +189,7 @@ fn a_picture_may_be_blurred_in_its_place() {
 #[test]
 fn what_is_replaced_keeps_its_permissions_and_a_link_stays_one() {
     use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
-    let folder = Folder::new();
+    let folder = Folder::with_picture();
     let mode = |name| fs::metadata(folder.path(name)).unwrap().mode() & 0o777;
     File::create(folder.path("out.png")).unwrap();
     let new = mode("out.png");
@@ -222,21 +204,22 @@ fn what_is_replaced_keeps_its_permissions_and_a_link_stays_one() {
     assert_eq!(mode("new.png"), new);
 }
 
-/// A refused run: its exit code, words of its message, and no files written.
+/// A refused run: words of its message, and no files written.
 #[track_caller]
-fn refused(folder: &Folder, input: &str, output: &str, more: &[&str], code: i32, words: &[&str]) {
+fn refused(folder: &Folder, input: &str, output: &str, more: &[&str], words: &[&str]) {
     let before = folder.files();
-    fails(folder.blur(input, output, more), code, words);
+    fails(folder.blur(input, output, more), 2, words);
     assert_eq!(folder.files(), before);
 }
 
+const RADIUS: [&str; 2] = ["--radius", "1"];
+
 #[test]
 fn what_is_no_picture_is_refused() {
-    let folder = Folder::new();
-    let radius = ["--radius", "1"];
+    let folder = Folder::with_picture();
     let whole = fs::read(folder.path("in.png")).unwrap();
-    refused(&folder, "none.png", "out.png", &radius, 2, &["--in = ", "none.png", "cannot be read"]);
-    refused(&folder, ".", "out.png", &radius, 2, &["--in = ", "is no file but a folder"]);
+    refused(&folder, "none.png", "out.png", &RADIUS, &["--in = ", "none.png", "cannot be read"]);
+    refused(&folder, ".", "out.png", &RADIUS, &["--in = ", "is no file but a folder"]);
     for (name, bytes) in [
         ("empty", vec![]),
         ("text", b"not a picture".to_vec()),
@@ -251,7 +234,7 @@ fn what_is_no_picture_is_refused() {
     ] {
         fs::write(folder.path("bad.png"), bytes).unwrap();
         let before = folder.files();
-        let (code, stdout, stderr) = finish(folder.blur("bad.png", "out.png", &radius));
+        let (code, stdout, stderr) = finish(folder.blur("bad.png", "out.png", &RADIUS));
         assert_eq!((code, &*stdout), (2, ""), "{name}: {stderr}");
         assert!(
             stderr.contains("--in = ") && stderr.contains("bad.png: no readable PNG: "),
@@ -263,37 +246,23 @@ fn what_is_no_picture_is_refused() {
 
 #[test]
 fn pictures_that_would_lose_something_are_refused() {
-    let folder = Folder::new();
+    let folder = Folder::with_picture();
     let deep = folder.path("deep.png");
     write(&deep, (3, 2), ColorType::Grayscale, BitDepth::Sixteen, &noise(12));
-    refused(
-        &folder,
-        "deep.png",
-        "out.png",
-        &["--radius", "1"],
-        2,
-        &["deep.png: 16 bits", "at most 8"],
-    );
+    refused(&folder, "deep.png", "out.png", &RADIUS, &["deep.png: 16 bits", "at most 8"]);
     let file = BufWriter::new(File::create(folder.path("film.png")).unwrap());
     let mut encoder = Encoder::new(file, 2, 2);
     encoder.set_animated(2, 0).unwrap();
     let mut writer = encoder.write_header().unwrap();
     (0..2).for_each(|_| writer.write_image_data(&[7; 4]).unwrap());
     writer.finish().unwrap();
-    refused(
-        &folder,
-        "film.png",
-        "out.png",
-        &["--radius", "1"],
-        2,
-        &["film.png", "2 frames", "one image"],
-    );
+    refused(&folder, "film.png", "out.png", &RADIUS, &["film.png", "2 frames", "one image"]);
 }
 
 /// A header can declare any size. Nothing is allocated for it.
 #[test]
 fn a_picture_larger_than_memory_is_refused() {
-    let folder = Folder::new();
+    let folder = Folder::with_picture();
     let mut encoder =
         Encoder::new(File::create(folder.path("huge.png")).unwrap(), 10_000_000, 2_000_000);
     encoder.set_color(ColorType::Rgba);
@@ -301,117 +270,89 @@ fn a_picture_larger_than_memory_is_refused() {
     // The data are not read.
     writer.write_chunk(png::chunk::IDAT, &[0x78, 0x9c]).unwrap();
     drop(writer);
-    refused(
-        &folder,
-        "huge.png",
-        "out.png",
-        &["--radius", "1"],
-        4,
-        &["out of memory on cpu", "bytes needed"],
-    );
+    let before = folder.files();
+    let words = ["out of memory on cpu", "bytes needed"];
+    fails(folder.blur("huge.png", "out.png", &RADIUS), 4, &words);
+    assert_eq!(folder.files(), before);
     let encoder = Encoder::new(File::create(folder.path("tall.png")).unwrap(), 1, 2_097_121);
     encoder.write_header().unwrap().write_chunk(png::chunk::IDAT, &[0x78, 0x9c]).unwrap();
-    refused(
-        &folder,
-        "tall.png",
-        "out.png",
-        &["--radius", "1"],
-        2,
-        &["height = 2097121", "1 to 2097120"],
-    );
+    refused(&folder, "tall.png", "out.png", &RADIUS, &["height = 2097121", "1 to 2097120"]);
 }
 
 #[test]
 fn a_radius_outside_its_limits_is_refused() {
-    let folder = Folder::new();
+    let folder = Folder::with_picture();
     for value in ["0", "-1", "2048", "3.5", "wide", ""] {
         let words = ["--radius", &format!("'{value}'"), "1 to 2047"];
-        refused(&folder, "in.png", "out.png", &["--radius", value], 2, &words);
+        refused(&folder, "in.png", "out.png", &["--radius", value], &words);
     }
     let words = ["radius = 42: must be from 1 to 41", "the image"];
-    refused(&folder, "in.png", "out.png", &["--radius", "42"], 2, &words);
+    refused(&folder, "in.png", "out.png", &["--radius", "42"], &words);
     let args = ["--radius", "33", "--kernel", "blur_shared"];
-    refused(&folder, "in.png", "out.png", &args, 2, &["radius = 33: blur_shared takes at most 32"]);
+    refused(&folder, "in.png", "out.png", &args, &["radius = 33: blur_shared takes at most 32"]);
     let (code, _, stderr) = finish(folder.blur("in.png", "out.png", &["--radius", "41"]));
     assert_eq!(code, 0, "{stderr}");
-    refused(&folder, "in.png", "new.png", &[], 2, &["required", "--radius"]);
+    refused(&folder, "in.png", "new.png", &[], &["required", "--radius"]);
     let kernel = ["--radius", "1", "--kernel", "tiled16"];
-    refused(
-        &folder,
-        "in.png",
-        "new.png",
-        &kernel,
-        2,
-        &["--kernel", "'tiled16'", "blur or blur_shared"],
-    );
+    let words = ["--kernel", "'tiled16'", "blur or blur_shared"];
+    refused(&folder, "in.png", "new.png", &kernel, &words);
 }
 
 #[test]
 fn an_output_that_cannot_be_written_is_refused() {
-    let folder = Folder::new();
-    let radius = ["--radius", "1"];
+    let folder = Folder::with_picture();
+    let to = |output: &str, words: &[&str]| {
+        refused(&folder, "in.png", output, &RADIUS, &[&["--out = "], words].concat());
+    };
     fs::create_dir(folder.path("folder")).unwrap();
-    refused(
-        &folder,
-        "in.png",
-        "nowhere/out.png",
-        &radius,
-        2,
-        &["--out = ", "nowhere/out.png: cannot be written: there is no folder ", "nowhere"],
-    );
-    refused(
-        &folder,
-        "in.png",
-        "folder",
-        &radius,
-        2,
-        &["--out = ", "folder", "is there, and no file"],
-    );
-    refused(&folder, "in.png", "..", &radius, 2, &["--out = ", "names no file"]);
-    refused(&folder, "in.png", "out.jpg", &radius, 2, &["--out = ", "must end in .png"]);
+    let words = "nowhere/out.png: cannot be written: there is no folder ";
+    to("nowhere/out.png", &[words, "nowhere"]);
+    to("folder", &["folder", "is there, and no file"]);
+    to("..", &["names no file"]);
+    to("out.jpg", &["must end in .png"]);
     fs::write(folder.path("locked.png"), "old").unwrap();
     let mut permissions = fs::metadata(folder.path("locked.png")).unwrap().permissions();
     permissions.set_readonly(true);
     fs::set_permissions(folder.path("locked.png"), permissions).unwrap();
-    refused(&folder, "in.png", "locked.png", &radius, 2, &["--out = ", "locked.png", "read-only"]);
+    to("locked.png", &["locked.png", "read-only"]);
     assert_eq!(fs::read(folder.path("locked.png")).unwrap(), b"old");
     // A device file is never replaced.
-    let input = folder.path("in.png");
-    let args = ["blur", "--in", input.to_str().unwrap(), "--out", "/dev/null", "--radius", "1"];
+    let args = ["blur", "--in", &folder.text("in.png"), "--out", "/dev/null", "--radius", "1"];
     fails(host(&args), 2, &["--out = /dev/null", "no file"]);
 }
 
 #[test]
 fn a_wrong_picture_is_not_written() {
     // Kernels that do nothing.
-    let folder = Folder::new();
-    let args = folder.args("in.png", "out.png", &["--radius", "1", "--device", "cuda"]);
-    let args = args.iter().map(String::as_str).collect::<Vec<_>>();
-    let (code, stdout, stderr) = finish(on("kernels=1", &args));
+    let folder = Folder::with_picture();
+    let blur = |more: &[&str]| {
+        let args = [&["--radius", "1", "--device", "cuda"], more].concat();
+        finish(folder.blur_on("kernels=1", "in.png", "out.png", &args))
+    };
+    let (code, stdout, stderr) = blur(&[]);
     assert!(code == 1 && stdout.contains("\nWRONG ") && !stdout.contains("verified"), "{stdout}");
     assert!(
         stderr.contains("error: the pixel at row 0, column ") && stderr.contains("reproduce: "),
         "{stderr}"
     );
-    let (_, stdout, _) = finish(on("kernels=1", &[&args[..], &["--json"]].concat()));
+    let (_, stdout, _) = blur(&["--json"]);
     assert_eq!(objects(&stdout)[0]["verified"], false);
     assert_eq!(folder.files(), ["in.png"]);
 }
 
 #[test]
 fn without_a_gpu_none_is_pretended() {
-    let folder = Folder::new();
-    let radius = ["--radius", "1", "--device", "cuda"];
-    refused(&folder, "in.png", "out.png", &radius, 3, &["no NVIDIA driver"]);
-    let args = folder.args("in.png", "out.png", &radius);
-    let args = args.iter().map(String::as_str).collect::<Vec<_>>();
-    fails(on("cuCtxSynchronize=700 cuStreamSynchronize=700", &args), 4, &["700"]);
+    let folder = Folder::with_picture();
+    let more = ["--radius", "1", "--device", "cuda"];
+    fails(folder.blur("in.png", "out.png", &more), 3, &["no NVIDIA driver"]);
+    let driver = "cuCtxSynchronize=700 cuStreamSynchronize=700";
+    fails(folder.blur_on(driver, "in.png", "out.png", &more), 4, &["700"]);
     assert_eq!(folder.files(), ["in.png"]);
 }
 
 #[test]
 fn ctrl_c_leaves_nothing_behind() {
-    let folder = Folder::new();
+    let folder = Folder::with_picture();
     write(
         &folder.path("in.png"),
         (1000, 1000),
