@@ -5,12 +5,15 @@
 mod common;
 #[path = "common/cublas.rs"]
 mod cublas;
+#[allow(dead_code, reason = "not every file of tests needs all of it")]
+#[path = "common/bench_rows.rs"]
+mod rows;
 
 use std::{
     collections::BTreeSet,
     fs,
     io::{BufRead, BufReader, Read},
-    path::{Path, PathBuf},
+    path::Path,
     process::{Command, Output, Stdio},
 };
 
@@ -19,24 +22,13 @@ use serde_json::Value;
 use self::{
     common::{fails, finish, host, objects, on, succeeds},
     cublas::with_cublas,
+    rows::{folder, text},
 };
 
 /// Small random shapes, timed briefly.
 fn random<'a>(count: &'a str, more: &[&'a str]) -> Vec<&'a str> {
     let start = ["bench", "--vs", "cublas", "--device", "cuda", "--seconds", "0.001", "--small"];
     [&start[..], &["--random", count], more].concat()
-}
-
-/// An empty folder for this test.
-fn folder(test: &str) -> PathBuf {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("random").join(test);
-    let _ = fs::remove_dir_all(&folder);
-    fs::create_dir_all(&folder).unwrap();
-    folder
-}
-
-fn text(path: &Path) -> &str {
-    path.to_str().unwrap()
 }
 
 /// An Ampere GPU: the stand-in multiplies with no kernel that has tensor maps.
@@ -111,8 +103,7 @@ fn shapes_are_verified_timed_and_summed_up() {
     // The record is summarised and drawn again.
     let again = folder.with_file_name("again");
     let from = ["bench", "--from", text(&folder), "--out", text(&again)];
-    let (code, shown, stderr) = finish(host(&from));
-    assert_eq!(code, 0, "{stderr}");
+    let shown = succeeds(host(&from));
     let summary = |stdout: &str| stdout.split_once("\nratio_low, ").map(|(_, end)| end.to_owned());
     assert!(summary(&stdout).is_some());
     assert_eq!(summary(&shown), summary(&stdout));
@@ -206,24 +197,28 @@ fn what_is_wrong_is_not_timed_and_fails_the_run() {
     }
 }
 
-/// Sends SIGINT when the third shape starts.
-#[test]
-fn a_run_that_is_cut_short_writes_what_it_has_and_says_so() {
-    let folder = folder("cut").join("made");
-    let args = random("50", &["--out", text(&folder), "--commit", "abc"]);
-    let mut command = on_fake(&args);
+/// Standard output and error of a run that gets SIGINT when its third shape or size starts.
+#[track_caller]
+fn cut_short(mut command: Command, third: &str) -> (String, String) {
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut lines = BufReader::new(child.stderr.take().unwrap());
     let mut stderr = String::new();
-    while !stderr.contains(" (3 of 50): ") {
+    while !stderr.contains(third) {
         assert_ne!(lines.read_line(&mut stderr).unwrap(), 0, "the third never begins: {stderr}");
     }
     let id = child.id().to_string();
     assert!(Command::new("kill").args(["-INT", &id]).status().unwrap().success());
     lines.read_to_string(&mut stderr).unwrap();
     let Output { status, stdout, .. } = child.wait_with_output().unwrap();
-    let stdout = String::from_utf8(stdout).unwrap();
     assert_eq!(status.code(), Some(130), "{stderr}");
+    (String::from_utf8(stdout).unwrap(), stderr)
+}
+
+#[test]
+fn a_run_that_is_cut_short_writes_what_it_has_and_says_so() {
+    let folder = folder("cut").join("made");
+    let args = random("50", &["--out", text(&folder), "--commit", "abc"]);
+    let (stdout, stderr) = cut_short(on_fake(&args), " (3 of 50): ");
     assert!(stderr.ends_with("error: interrupted\n"), "{stderr}");
 
     let rows = objects(&fs::read_to_string(folder.join("results.jsonl")).unwrap());
@@ -241,30 +236,17 @@ fn a_run_that_is_cut_short_writes_what_it_has_and_says_so() {
     assert!(code == 0 && shown.ends_with(&format!("CUT SHORT: {words}\n")), "{shown}");
 }
 
-/// Sends SIGINT when the third size starts.
 #[test]
 fn a_run_of_sizes_that_is_cut_short_writes_what_it_has() {
     let folder = folder("cut-sizes").join("made");
     let sizes = (64..104).map(|size| size.to_string()).collect::<Vec<_>>().join(",");
     let more = ["--sizes", &sizes, "--kernels", "tiled16", "--out", text(&folder)];
-    let mut command =
-        host(&[&["bench", "--device", "cpu", "--seconds", "0.1"], &more[..]].concat());
-    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    let mut lines = BufReader::new(child.stderr.take().unwrap());
-    let mut stderr = String::new();
-    while !stderr.contains(" (3 of 40): ") {
-        assert_ne!(lines.read_line(&mut stderr).unwrap(), 0, "the third never begins: {stderr}");
-    }
-    let id = child.id().to_string();
-    assert!(Command::new("kill").args(["-INT", &id]).status().unwrap().success());
-    lines.read_to_string(&mut stderr).unwrap();
-    let Output { status, stdout, .. } = child.wait_with_output().unwrap();
-    assert_eq!(status.code(), Some(130), "{stderr}");
+    let command = host(&[&["bench", "--device", "cpu", "--seconds", "0.1"], &more[..]].concat());
+    let (stdout, stderr) = cut_short(command, " (3 of 40): ");
     let rows = objects(&fs::read_to_string(folder.join("results.jsonl")).unwrap());
     let words = format!("{} of 40 sizes ran; interrupted", rows.len());
     assert!((2..40).contains(&rows.len()), "{rows:?}");
     assert!(stderr.contains(&format!("error: cut short: {words}\n")), "{stderr}");
-    let stdout = String::from_utf8(stdout).unwrap();
     assert!(stdout.ends_with(&format!("CUT SHORT: {words}\n")), "{stdout}");
     let (code, shown, _) = finish(host(&["bench", "--from", text(&folder)]));
     assert!(code == 0 && shown.ends_with(&format!("CUT SHORT: {words}\n")), "{shown}");
