@@ -146,8 +146,7 @@ fn a_library_that_is_not_there_is_left_out_with_a_note() {
 #[test]
 fn a_library_in_tf32_is_told_by_its_error() {
     let args = cuda(&["--vs", "cublas", "--sizes", "20"]);
-    let (code, stdout, stderr) = finish(with_cublas("tf32", &args));
-    assert_eq!(code, 0, "{stderr}");
+    let stdout = succeeds(with_cublas("tf32", &args));
     assert!(stdout.contains("NOT fp32"), "{stdout}");
     let json = [&args[..], &["--json"]].concat();
     let mut command = with_cublas("tf32", &json);
@@ -243,9 +242,7 @@ fn results_are_written_with_their_machine_and_pictures_and_read_back() {
 
     // Written again from the record, byte by byte, and from the lines alone, which have no machine.
     let again = folder.join("again");
-    let (code, table, stderr) =
-        finish(host(&["bench", "--from", text(&folder), "--out", text(&again)]));
-    assert_eq!(code, 0, "{stderr}");
+    let table = succeeds(host(&["bench", "--from", text(&folder), "--out", text(&again)]));
     assert!(table.contains("95 % interval") && table.contains("4x8x12"), "{table}");
     for file in files {
         assert_eq!(
@@ -376,14 +373,13 @@ fn what_is_sustained_is_told() {
 #[test]
 fn sizes_come_in_groups() {
     // Memory is checked before anything runs, so the sizes for a GPU can be tried here.
-    let (code, stdout, stderr) = finish(host(&cpu(&[
+    let stdout = succeeds(host(&cpu(&[
         "--sizes",
         "odd,batched,100x70x51,odd",
         "--kernels",
         "gemm_f32_32x32x8",
         "--json",
     ])));
-    assert_eq!(code, 0, "{stderr}");
     let seen = objects(&stdout)
         .iter()
         .map(|row| format!("{} {}", row["group"], row["m"]))

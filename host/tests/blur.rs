@@ -1,5 +1,6 @@
 //! The built command's `blur`: images in and out, and a refused run leaves no files.
 
+#[allow(dead_code, reason = "not every file of tests needs all of it")]
 mod common;
 #[path = "common/folder.rs"]
 mod folder;
@@ -13,7 +14,9 @@ use std::{
 
 use png::{BitDepth, ColorType, Decoder, Encoder};
 
-use self::common::{fails, finish, has_no_noise, host, is_interrupted, objects, on, succeeds};
+use self::common::{
+    fails, finish, has_no_noise, host, is_interrupted, object, objects, on, succeeds,
+};
 use self::folder::Folder;
 
 /// The size of the images: no multiples of a block.
@@ -130,8 +133,7 @@ fn palettes_and_few_bits_are_expanded_without_loss() {
         BitDepth::Two,
         &[0b0111_0000, 0b1000_0000],
     );
-    let (code, _, stderr) = finish(folder.blur("in.png", "out.png", &["--radius", "1"]));
-    assert_eq!(code, 0, "{stderr}");
+    succeeds(folder.blur("in.png", "out.png", &["--radius", "1"]));
     // Every box has all four pixels: 510/4, 255/4, 510/4, 765/4.
     let mean = [128, 64, 128, 191];
     assert_eq!(read(&folder.path("out.png")), (ColorType::Rgba, (2, 2), mean.repeat(4)));
@@ -145,9 +147,7 @@ fn palettes_and_few_bits_are_expanded_without_loss() {
 fn a_blur_in_json_is_one_object() {
     let folder = Folder::with_picture();
     let args = ["--radius", "2", "--kernel", "blur_shared", "--iters", "3", "--json"];
-    let (code, stdout, _) = finish(folder.blur("in.png", "out.png", &args));
-    let [object] = &objects(&stdout)[..] else { panic!("{stdout}") };
-    assert_eq!(code, 0);
+    let object = &object(folder.blur("in.png", "out.png", &args));
     for (key, value) in
         [("width", 37), ("height", 41), ("channels", 3), ("radius", 2), ("iters", 3)]
     {
@@ -157,7 +157,7 @@ fn a_blur_in_json_is_one_object() {
     assert_eq!(object["out"], folder.path("out.png").to_str().unwrap());
     assert_eq!(object["verified"], true);
     for key in ["time_us", "mpixel_per_s", "upload_us", "download_us"] {
-        assert!(object[key].as_f64().unwrap() > 0.0, "{key}: {stdout}");
+        assert!(object[key].as_f64().unwrap() > 0.0, "{key}: {object}");
     }
     has_no_noise(object);
 }
@@ -179,8 +179,7 @@ fn steps_are_told_on_standard_error() {
 fn a_picture_may_be_blurred_in_its_place() {
     let folder = Folder::with_picture();
     let (_, _, image) = read(&folder.path("in.png"));
-    let (code, _, stderr) = finish(folder.blur("in.png", "in.png", &["--radius", "3", "--force"]));
-    assert_eq!(code, 0, "{stderr}");
+    succeeds(folder.blur("in.png", "in.png", &["--radius", "3", "--force"]));
     assert_eq!(read(&folder.path("in.png")).2, naive(SIZE, 3, 3, &image));
     assert_eq!(folder.files(), ["in.png"]);
 }
@@ -290,8 +289,7 @@ fn a_radius_outside_its_limits_is_refused() {
     refused(&folder, "in.png", "out.png", &["--radius", "42"], &words);
     let args = ["--radius", "33", "--kernel", "blur_shared"];
     refused(&folder, "in.png", "out.png", &args, &["radius = 33: blur_shared takes at most 32"]);
-    let (code, _, stderr) = finish(folder.blur("in.png", "out.png", &["--radius", "41"]));
-    assert_eq!(code, 0, "{stderr}");
+    succeeds(folder.blur("in.png", "out.png", &["--radius", "41"]));
     refused(&folder, "in.png", "new.png", &[], &["required", "--radius"]);
     let kernel = ["--radius", "1", "--kernel", "tiled16"];
     let words = ["--kernel", "'tiled16'", "blur or blur_shared"];

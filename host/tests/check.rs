@@ -7,7 +7,9 @@ mod common;
 
 use serde_json::Value;
 
-use self::common::{fails, finish, has_no_noise, host, is_interrupted, objects, succeeds};
+use self::common::{
+    fails, finish, has_no_noise, host, is_interrupted, object, objects, prints, succeeds,
+};
 
 /// `check` of a small product, with more arguments.
 fn check(more: &[&str]) -> std::process::Command {
@@ -16,8 +18,7 @@ fn check(more: &[&str]) -> std::process::Command {
 
 #[test]
 fn a_clean_kernel_is_called_clean_and_verified() {
-    let (code, stdout, stderr) = finish(check(&["tiled16"]));
-    assert_eq!((code, &*stderr), (0, ""), "{stdout}");
+    let stdout = prints(check(&["tiled16"]));
     let lines = stdout.lines().collect::<Vec<_>>();
     assert_eq!(lines.len(), 5, "{stdout}");
     for (line, start) in lines.iter().zip([
@@ -72,8 +73,7 @@ fn kernels_of_two_byte_elements_are_checked_on_operands_of_these() {
     ] {
         for k in ["17", "0"] {
             let sizes = ["check", "--m", "40", "--n", "33", "--k", k, "--kernel", kernel];
-            let (code, stdout, stderr) = finish(host(&sizes));
-            assert_eq!((code, &*stderr), (0, ""), "{stdout}");
+            let stdout = prints(host(&sizes));
             let first = format!("= C 40x33   {words}, row-major, seed 1\n");
             for part in [&*first, "\nclean ", "\nverified ", "; exact on integers in each order\n"]
             {
@@ -81,10 +81,9 @@ fn kernels_of_two_byte_elements_are_checked_on_operands_of_these() {
             }
         }
     }
-    let (code, stdout, _) = finish(check(&["--json", "--kernel", "wgmma_bf16_f32_128x256x64_nn"]));
-    let object = &objects(&stdout)[0];
-    assert_eq!((code, &object["dtype"], &object["out_dtype"]), (0, &"bf16".into(), &"f32".into()));
-    assert_eq!((&object["clean"], &object["verified"]), (&true.into(), &true.into()), "{stdout}");
+    let object = object(check(&["--json", "--kernel", "wgmma_bf16_f32_128x256x64_nn"]));
+    assert_eq!((&object["dtype"], &object["out_dtype"]), (&"bf16".into(), &"f32".into()));
+    assert_eq!((&object["clean"], &object["verified"]), (&true.into(), &true.into()), "{object}");
 }
 
 /// And the layouts of A and B.
@@ -99,14 +98,12 @@ fn operands_lie_as_the_kernel_reads_them() {
     ] {
         for k in ["17", "0"] {
             let sizes = ["check", "--m", "40", "--n", "33", "--k", k, "--kernel", kernel];
-            let (code, stdout, stderr) = finish(host(&sizes));
-            assert_eq!((code, &*stderr), (0, ""), "{stdout}");
+            let stdout = prints(host(&sizes));
             for part in [&*format!("= C 40x33   {lie}, seed 1\n"), "\nclean ", "\nverified "] {
                 assert!(stdout.contains(part), "{kernel}, {part}: {stdout}");
             }
         }
-        let (_, stdout, _) = finish(check(&["--json", "--kernel", kernel]));
-        assert_eq!(objects(&stdout)[0]["trans"], trans, "{stdout}");
+        assert_eq!(object(check(&["--json", "--kernel", kernel]))["trans"], trans);
     }
 }
 
@@ -120,8 +117,7 @@ fn scales_are_checked() {
     ] {
         let sizes = ["check", "--m", "40", "--n", "133", "--k", "270", "--kernel", kernel];
         let more = ["--scales", scales, "--orders", "2"];
-        let (code, stdout, stderr) = finish(host(&[&sizes[..], &more].concat()));
-        assert_eq!((code, &*stderr), (0, ""), "{stdout}");
+        let stdout = prints(host(&[&sizes[..], &more].concat()));
         let first = format!("B column-major, seed 1, scales {scales}\n");
         for part in [&*first, "\nclean ", "\nverified ", "; exact on integers in each order\n"] {
             assert!(stdout.contains(part), "{kernel}, {part}: {stdout}");
@@ -142,9 +138,8 @@ fn scales_are_checked() {
 
 #[test]
 fn json_is_one_object_with_the_agreed_keys() {
-    let (code, stdout, stderr) = finish(check(&["--json", "--kernel", "basic", "--seed", "9"]));
+    let stdout = prints(check(&["--json", "--kernel", "basic", "--seed", "9"]));
     let [object] = &objects(&stdout)[..] else { panic!("{stdout}") };
-    assert_eq!((code, &*stderr), (0, ""));
     for (key, value) in [("m", 40), ("n", 33), ("k", 17), ("seed", 9)] {
         assert_eq!(object[key], value, "{key}");
     }
@@ -206,13 +201,12 @@ fn an_empty_inner_size_is_checked_and_an_empty_c_is_not() {
 
 #[test]
 fn a_kernel_of_f64_is_checked_and_compared_in_f64() {
-    let (code, stdout, stderr) = finish(check(&["--json", "--kernel", "gemm_f64_64x64x16"]));
-    let object = &objects(&stdout)[0];
-    assert_eq!((code, &object["dtype"], &object["out_dtype"]), (0, &"f64".into(), &"f64".into()));
-    assert_eq!((&object["clean"], &object["verified"]), (&true.into(), &true.into()), "{stderr}");
+    let object = object(check(&["--json", "--kernel", "gemm_f64_64x64x16"]));
+    assert_eq!((&object["dtype"], &object["out_dtype"]), (&"f64".into(), &"f64".into()));
+    assert_eq!((&object["clean"], &object["verified"]), (&true.into(), &true.into()), "{object}");
     // Far below what a sum in f32 could reach.
     let error = object["max_abs_err"].as_f64().unwrap();
-    assert!(error <= 1e-13, "{stdout}");
+    assert!(error <= 1e-13, "{object}");
 }
 
 #[test]

@@ -33,7 +33,9 @@ use std::{io::Read, process::Stdio};
 
 use serde_json::Value;
 
-use self::common::{fails, finish, has_no_noise, host, is_interrupted, objects, on, succeeds};
+use self::common::{
+    fails, finish, has_no_noise, host, is_interrupted, object, objects, on, succeeds,
+};
 
 const SIZES: [&str; 6] = ["--m", "100", "--n", "70", "--k", "51"];
 
@@ -53,9 +55,7 @@ fn a_product_is_one_clear_result() {
 
 #[test]
 fn a_product_in_json_is_one_object_with_the_agreed_keys() {
-    let (code, stdout, _) = finish(host(&with(&["--json", "--kernel", "tiled16", "--seed", "7"])));
-    let [object] = &objects(&stdout)[..] else { panic!("{stdout}") };
-    assert_eq!(code, 0);
+    let object = &object(host(&with(&["--json", "--kernel", "tiled16", "--seed", "7"])));
     for (key, value) in [("m", 100), ("n", 70), ("k", 51), ("seed", 7), ("iters", 1)] {
         assert_eq!(object[key], value, "{key}");
     }
@@ -63,9 +63,9 @@ fn a_product_in_json_is_one_object_with_the_agreed_keys() {
         assert_eq!(object[key], value, "{key}");
     }
     for key in ["time_us", "gflops", "max_abs_err", "max_err_over_bound"] {
-        assert!(object[key].as_f64().unwrap() > 0.0, "{key}: {stdout}");
+        assert!(object[key].as_f64().unwrap() > 0.0, "{key}: {object}");
     }
-    assert!(object["max_err_over_bound"].as_f64().unwrap() <= 1.0, "{stdout}");
+    assert!(object["max_err_over_bound"].as_f64().unwrap() <= 1.0, "{object}");
     assert_eq!((&object["verified"], &object["compared"]), (&true.into(), &7000.into()));
     has_no_noise(object);
 }
@@ -74,28 +74,22 @@ fn a_product_in_json_is_one_object_with_the_agreed_keys() {
 fn a_product_of_slices_says_what_was_computed_again() {
     let sliced = ["--compute", "fp32-bf16x6", "--kernel", "wgmma_bf16x6_64x128x64_nn"];
     let run = |more: &[&str]| {
-        let args = [&SIZES[..], &sliced, &["--device", "cpu", "--iters", "3"], more].concat();
-        succeeds(host(&args))
+        host(&[&SIZES[..], &sliced, &["--device", "cpu", "--iters", "3"], more].concat())
     };
-    let object = |more: &[&str]| objects(&run(&[more, &["--json"]].concat()))[0].clone();
-    let of_nan = object(&["--init", "nan"]);
+    let of_nan = object(run(&["--init", "nan", "--json"]));
     // The count of each launch, also where most elements need no recomputation.
     let count = of_nan["recomputed"].as_u64().unwrap();
     assert!((of_nan["compared_nan"].as_u64().unwrap()..=7000).contains(&count), "{of_nan}");
     let line = format!("\nrecomputed  {count} of 7000 elements, by fused multiply-adds\n");
-    assert!(run(&["--init", "nan"]).contains(&line));
-    assert_eq!(object(&[])["recomputed"], 0);
-    assert!(!run(&[]).contains("recomputed"));
-    let (_, stdout, _) = finish(host(&with(&["--json", "--device", "cpu"])));
-    assert_eq!(objects(&stdout)[0]["recomputed"], Value::Null);
+    assert!(succeeds(run(&["--init", "nan"])).contains(&line));
+    assert_eq!(object(run(&["--json"]))["recomputed"], 0);
+    assert!(!succeeds(run(&[])).contains("recomputed"));
+    assert_eq!(object(host(&with(&["--json", "--device", "cpu"])))["recomputed"], Value::Null);
 }
 
 #[test]
 fn a_product_is_the_same_for_the_same_seed() {
-    let error = |seed| {
-        let (_, stdout, _) = finish(host(&with(&["--json", "--seed", seed])));
-        objects(&stdout)[0]["max_abs_err"].clone()
-    };
+    let error = |seed| object(host(&with(&["--json", "--seed", seed])))["max_abs_err"].clone();
     assert_eq!(error("3"), error("3"));
     assert_ne!(error("3"), error("4"));
 }
@@ -104,22 +98,21 @@ fn a_product_is_the_same_for_the_same_seed() {
 fn a_product_of_every_kind_of_data_is_verified() {
     for init in ["uniform", "normal", "int", "nan"] {
         for verify in ["auto", "full", "sample"] {
-            let stdout = succeeds(host(&with(&["--init", init, "--verify", verify, "--json"])));
-            let object = &objects(&stdout)[0];
+            let object = &object(host(&with(&["--init", init, "--verify", verify, "--json"])));
             let level = if verify == "auto" { "full" } else { verify };
             assert_eq!((&object["init"], &object["verify"]), (&init.into(), &level.into()));
-            assert_eq!(object["verified"], true, "{stdout}");
+            assert_eq!(object["verified"], true, "{object}");
             let (compared, projections) = if level == "full" { (7000, 0) } else { (4096, 16) };
-            assert_eq!(object["compared"], compared, "{stdout}");
-            assert_eq!(object["projections"], projections, "{stdout}");
+            assert_eq!(object["compared"], compared, "{object}");
+            assert_eq!(object["projections"], projections, "{object}");
             let error = object["max_abs_err"].as_f64().unwrap();
-            assert_eq!(error == 0.0, init == "int", "{stdout}");
+            assert_eq!(error == 0.0, init == "int", "{object}");
             // One row of A and one column of B have a NaN: one row and one column of C must be NaN.
             let nan = object["compared_nan"].as_u64().unwrap();
             match (init, level) {
-                ("nan", "full") => assert_eq!(nan, 100 + 70 - 1, "{stdout}"),
-                ("nan", _) => assert!(0 < nan && nan < 4096, "{stdout}"),
-                _ => assert_eq!(nan, 0, "{stdout}"),
+                ("nan", "full") => assert_eq!(nan, 100 + 70 - 1, "{object}"),
+                ("nan", _) => assert!(0 < nan && nan < 4096, "{object}"),
+                _ => assert_eq!(nan, 0, "{object}"),
             }
         }
     }
@@ -136,8 +129,7 @@ fn a_product_that_is_not_compared_is_not_called_verified() {
         code == 0 && stdout.contains("not compared") && !stdout.contains("verified"),
         "{stdout}"
     );
-    let (_, stdout, _) = finish(host(&with(&["--verify", "none", "--json"])));
-    let object = &objects(&stdout)[0];
+    let object = &object(host(&with(&["--verify", "none", "--json"])));
     assert_eq!((&object["verified"], &object["verify"]), (&Value::Null, &"none".into()));
     assert_eq!((&object["compared"], &object["max_abs_err"]), (&0.into(), &Value::Null));
 }
@@ -145,13 +137,12 @@ fn a_product_that_is_not_compared_is_not_called_verified() {
 #[test]
 fn a_product_runs_as_often_as_asked() {
     let args = with(&["--iters", "3", "--warmup", "2", "--json"]);
-    let (_, stdout, _) = finish(host(&args));
-    let object = &objects(&stdout)[0];
+    let object = &object(host(&args));
     assert_eq!((&object["iters"], &object["warmup"]), (&3.into(), &2.into()));
     let time = |key: &str| object[key].as_f64().unwrap();
-    assert!(0.0 < time("min_time_us") && time("min_time_us") <= time("time_us"), "{stdout}");
-    assert!(time("upload_us") > 0.0 && time("download_us") > 0.0, "{stdout}");
-    assert!(time("first_launch_us") > 0.0, "{stdout}");
+    assert!(0.0 < time("min_time_us") && time("min_time_us") <= time("time_us"), "{object}");
+    assert!(time("upload_us") > 0.0 && time("download_us") > 0.0, "{object}");
+    assert!(time("first_launch_us") > 0.0, "{object}");
 }
 
 #[test]
@@ -208,8 +199,7 @@ fn every_subcommand_takes_verbose() {
 
 #[test]
 fn a_product_takes_short_flags_for_its_sizes() {
-    let (_, short, _) = finish(host(&["-m", "10", "-n", "7", "-k", "5", "--json"]));
-    assert_eq!(objects(&short)[0]["k"], 5);
+    assert_eq!(object(host(&["-m", "10", "-n", "7", "-k", "5", "--json"]))["k"], 5);
 }
 
 #[test]
@@ -296,8 +286,10 @@ fn an_empty_inner_size_gives_zeros_and_an_empty_c_nothing() {
         let (code, stdout, _) = finish(host(&["--m", m, "--n", n, "--k", k]));
         assert_eq!(code, 0, "{m} {n} {k}");
         assert!(stdout.contains("C is empty") && !stdout.contains("verified"), "{stdout}");
-        let (_, stdout, _) = finish(host(&["--m", m, "--n", n, "--k", k, "--json"]));
-        assert_eq!(objects(&stdout)[0]["verified"], Value::Null, "{stdout}");
+        assert_eq!(
+            object(host(&["--m", m, "--n", n, "--k", k, "--json"]))["verified"],
+            Value::Null
+        );
     }
 }
 

@@ -119,8 +119,7 @@ fn epilogues_are_recorded_and_compared() {
     let out = folder.join("made");
     let args = cpu(&["--sizes", "8,12", "--kernels", "gemm_f32_32x32x8", "--bias", "--beta", "1"]);
     let args = [&args[..], &["--out", text(&out), "--commit", "abc"]].concat();
-    let (code, table_of, stderr) = finish(host(&args));
-    assert_eq!(code, 0, "{stderr}");
+    let table_of = succeeds(host(&args));
     let rows = objects(&fs::read_to_string(out.join("results.jsonl")).unwrap());
     let epilogues = rows.iter().map(|row| row["epilogue"].as_str().unwrap_or("-"));
     assert_eq!(epilogues.collect::<Vec<_>>(), ["-", "beta=1 bias", "-", "beta=1 bias"]);
@@ -144,9 +143,7 @@ fn epilogues_are_recorded_and_compared() {
         format!("{row}\n")
     });
     fs::write(&old, plain.collect::<String>()).unwrap();
-    let (code, compared, stderr) =
-        finish(host(&["bench", "--from", text(&out), "--compare", text(&old)]));
-    assert_eq!(code, 0, "{stderr}");
+    let compared = succeeds(host(&["bench", "--from", text(&out), "--compare", text(&old)]));
     assert!(compared.contains(" of 2 kernels at sizes of both runs"), "{compared}");
 }
 

@@ -17,7 +17,9 @@ use std::{
     process::Command,
 };
 
-use self::common::{fails, finish, has_no_noise, host, is_interrupted, objects, on, succeeds};
+use self::common::{
+    fails, finish, has_no_noise, host, is_interrupted, object, objects, on, prints, succeeds,
+};
 use self::folder::Folder;
 use gpu::registry::{KERNELS, Type};
 use host::{
@@ -64,8 +66,7 @@ fn gemm(a: &str, b: &str, out: &str, more: &[&str]) -> Command {
 /// Its result, verified.
 #[track_caller]
 fn multiplied<T: Element>(a: &str, b: &str, out: &str, more: &[&str]) -> Vec<T> {
-    let (code, stdout, stderr) = finish(gemm(a, b, out, more));
-    assert_eq!((code, &*stderr), (0, ""), "{stdout}");
+    let stdout = prints(gemm(a, b, out, more));
     assert!(stdout.contains("\nverified ") && stdout.contains("\nout       "), "{stdout}");
     read(out)
 }
@@ -124,8 +125,8 @@ fn what_is_too_large_for_its_file_is_told() {
 /// The bits of a file after its header, and the JSON object.
 #[track_caller]
 fn bits(command: Command, out: &str) -> (Vec<u8>, serde_json::Value) {
-    let stdout = succeeds(command);
-    (fs::read(out).unwrap(), objects(&stdout).remove(0))
+    let object = object(command);
+    (fs::read(out).unwrap(), object)
 }
 
 #[test]
@@ -186,13 +187,12 @@ fn a_sample_is_compared_in_blocks_too() {
     let (_, object) = bits(gemm(&a, &b, &folder.text("o.npy"), &more), &folder.text("o.npy"));
     assert_eq!((&object["verify"], &object["verified"]), (&"sample".into(), &true.into()));
     assert_eq!((&object["compared"], &object["projections"]), (&4096.into(), &16.into()));
-    let more = ["--verify", "none"];
-    let (code, stdout, _) = finish(gemm(&a, &b, &folder.text("o.npy"), &more));
-    assert!(code == 0 && stdout.contains("\nC was not compared with anything"), "{stdout}");
-    let (_, object) = bits(
-        gemm(&a, &b, &folder.text("o.npy"), &["--verify", "none", "--json"]),
-        &folder.text("o.npy"),
-    );
+    let none = |more: &[&str]| {
+        gemm(&a, &b, &folder.text("o.npy"), &[&["--verify", "none"], more].concat())
+    };
+    let stdout = succeeds(none(&[]));
+    assert!(stdout.contains("\nC was not compared with anything"), "{stdout}");
+    let (_, object) = bits(none(&["--json"]), &folder.text("o.npy"));
     assert!(object["verified"].is_null() && object["verify"] == "none", "{object}");
 }
 
@@ -213,9 +213,8 @@ fn a_plan_reads_headers_alone() {
     let (a, b) = (big("a.npy", 300_000, 200_000), big("b.npy", 200_000, 500_000));
     let out = folder.text("o.npy");
     let plan = ["gemm", "--a", &a, "--b", &b, "--out", &out, "--plan"];
-    let plan = |more: &[&str]| finish(host(&[&plan[..], more].concat()));
-    let (code, stdout, stderr) = plan(&["--device", "cuda", "--device-memory-limit", "80G"]);
-    assert_eq!((code, &*stderr), (0, ""), "{stdout}");
+    let plan = |more: &[&str]| host(&[&plan[..], more].concat());
+    let stdout = prints(plan(&["--device", "cuda", "--device-memory-limit", "80G"]));
     for part in [
         "C = A B: 300000 x 500000, k 200000   computed in f32\n",
         "\ndevice    cuda:0 (not looked at)\nplanned   for an H200, 132 SMs (--on names another GPU)\n",
@@ -226,38 +225,33 @@ fn a_plan_reads_headers_alone() {
     ] {
         assert!(stdout.contains(part), "`{part}` is missing: {stdout}");
     }
-    let (_, stdout, _) = plan(&["--device", "cpu", "--device-memory-limit", "1G", "--json"]);
-    let object = &objects(&stdout)[0];
-    assert_eq!(object["blocks"]["blocks"][2], 1, "{stdout}");
-    assert!(object["blocks"]["device_bytes"].as_u64().unwrap() <= 1 << 30, "{stdout}");
-    assert!(object["time_us"].is_null() && object["verified"].is_null(), "{stdout}");
-    let reads = object["read_bytes"].as_u64().unwrap();
-    assert!(reads > 4 * (300_000 + 500_000) * 200_000, "{stdout}");
+    let small = ["--device", "cpu", "--device-memory-limit", "1G"];
+    let whole = object(plan(&[&small[..], &["--json"]].concat()));
+    assert_eq!(whole["blocks"]["blocks"][2], 1, "{whole}");
+    assert!(whole["blocks"]["device_bytes"].as_u64().unwrap() <= 1 << 30, "{whole}");
+    assert!(whole["time_us"].is_null() && whole["verified"].is_null(), "{whole}");
+    let reads = whole["read_bytes"].as_u64().unwrap();
+    assert!(reads > 4 * (300_000 + 500_000) * 200_000, "{whole}");
     // With k in blocks much less is read, and the report says so.
-    let (_, stdout, _) = plan(&["--device", "cpu", "--device-memory-limit", "1G"]);
+    let stdout = succeeds(plan(&small));
     assert!(stdout.contains("\n          with --block-k 2048 "), "{stdout}");
-    let args = ["--device", "cpu", "--device-memory-limit", "1G", "--block-k", "1024", "--json"];
-    let (_, stdout, _) = plan(&args);
-    assert!(objects(&stdout)[0]["read_bytes"].as_u64().unwrap() < reads / 2, "{stdout}");
+    let cut = object(plan(&[&small[..], &["--block-k", "1024", "--json"]].concat()));
+    assert!(cut["read_bytes"].as_u64().unwrap() < reads / 2, "{cut}");
     // The plan says for which GPU it is. A CPU is no GPU.
     let limit = ["--device-memory-limit", "80G"];
-    let plan_on = |more: &[&str]| plan(&[&limit[..], more].concat()).1;
-    let stdout = plan_on(&[]);
+    let plan_on = |more: &[&str]| plan(&[&limit[..], more].concat());
+    let stdout = succeeds(plan_on(&[]));
     let auto = "\ndevice    a GPU where there is one, otherwise the CPU (not looked at)\nplanned   for an H200, ";
     assert!(stdout.contains(auto), "{stdout}");
-    assert_eq!(objects(&plan_on(&["--json"]))[0]["planned_for"], "h200");
-    let stdout = plan_on(&["--on", "a30"]);
+    assert_eq!(object(plan_on(&["--json"]))["planned_for"], "h200");
+    let stdout = succeeds(plan_on(&["--on", "a30"]));
     assert!(stdout.contains("\nplanned   for an A30, 56 SMs (estimated: no card"), "{stdout}");
-    assert_eq!(objects(&plan_on(&["--on", "a30", "--json"]))[0]["planned_for"], "a30");
-    let cpu = ["--on", "a30", "--device", "cpu"];
-    let (code, stdout, stderr) = plan(&[&limit[..], &cpu].concat());
+    assert_eq!(object(plan_on(&["--on", "a30", "--json"]))["planned_for"], "a30");
     let words = "error: --on = a30: is a GPU, and --device cpu is none";
-    assert!((code, &*stdout) == (2, "") && stderr.contains(words), "{stdout}{stderr}");
-    let (code, _, stderr) = plan(&["--on", "a30"]);
-    assert!(code == 2 && stderr.contains("--device-memory-limit"), "{stderr}");
+    fails(plan_on(&["--on", "a30", "--device", "cpu"]), 2, &[words]);
+    fails(plan(&["--on", "a30"]), 2, &["--device-memory-limit"]);
     // Without a limit the device is opened.
-    let (code, _, stderr) = plan(&["--device", "cuda"]);
-    assert!(code == 3 && stderr.contains("no NVIDIA driver"), "{stderr}");
+    fails(plan(&["--device", "cuda"]), 3, &["no NVIDIA driver"]);
     assert_eq!(folder.files(), ["a.npy", "b.npy"]);
 }
 
@@ -265,11 +259,11 @@ fn a_plan_reads_headers_alone() {
 fn json_says_what_the_lines_say() {
     let folder = Folder::new();
     let out = folder.text("o.npy");
-    let (_, stdout, _) = finish(gemm(&numpys("a_f4"), &numpys("b_f4"), &out, &["--json"]));
-    let object = &objects(&stdout)[0];
-    has_no_noise(object);
+    let product = |more: &[&str]| object(gemm(&numpys("a_f4"), &numpys("b_f4"), &out, more));
+    let object = product(&["--json"]);
+    has_no_noise(&object);
     for (key, value) in [("m", 7), ("n", 9), ("k", 5), ("compared", 63), ("read_bytes", 320)] {
-        assert_eq!(object[key], value, "{stdout}");
+        assert_eq!(object[key], value, "{object}");
     }
     assert_eq!((&object["dtype"], &object["out_type"]), (&"f32".into(), &"f4".into()));
     assert_eq!((&object["device"], &object["verify"]), (&"cpu".into(), &"full".into()));
@@ -279,9 +273,7 @@ fn json_says_what_the_lines_say() {
         (&object["workspace_limit"], &object["workspace_bytes"]),
         (&(256 << 20).into(), &0.into())
     );
-    let more = ["--json", "--workspace-limit", "0"];
-    let (_, stdout, _) = finish(gemm(&numpys("a_f4"), &numpys("b_f4"), &out, &more));
-    let object = &objects(&stdout)[0];
+    let object = product(&["--json", "--workspace-limit", "0"]);
     assert_eq!((&object["workspace_limit"], &object["verified"]), (&0.into(), &true.into()));
 }
 
@@ -297,12 +289,10 @@ fn what_was_computed_again_is_told() {
     writer.finish().unwrap();
     let (a, out) = (folder.text("a.npy"), folder.text("o.npy"));
     let sliced = ["--compute", "fp32-bf16x6", "--kernel", "wgmma_bf16x6_64x128x64_nn"];
-    let (code, stdout, stderr) = finish(gemm(&a, &b, &out, &sliced));
-    assert_eq!((code, &*stderr), (0, ""), "{stdout}");
+    let stdout = prints(gemm(&a, &b, &out, &sliced));
     let line = "\nrecomputed  10 of 200 elements, by fused multiply-adds\n";
     assert!(stdout.contains(line), "{stdout}");
-    let (_, stdout, _) = finish(gemm(&a, &b, &out, &[&sliced[..], &["--json"]].concat()));
-    assert_eq!(objects(&stdout)[0]["recomputed"], 10, "{stdout}");
+    assert_eq!(object(gemm(&a, &b, &out, &[&sliced[..], &["--json"]].concat()))["recomputed"], 10);
 }
 
 #[test]
@@ -331,65 +321,36 @@ fn what_does_not_fit_names_files_flags_and_sizes() {
         fails(gemm(a, b, &out, more), 2, words);
         assert!(folder.files().is_empty());
     };
-    refused(
-        &a,
-        &b,
-        &["--trans-b"],
-        &["--b = ", "b_f4.npy transposed (9 x 5): must have 5 rows", "--a ", "a_f4.npy (7 x 5)"],
-    );
-    refused(
-        &a,
-        &b,
-        &["--trans-a"],
-        &["--b = ", "b_f4.npy (5 x 9): must have 7 rows", "a_f4.npy transposed (5 x 7)"],
-    );
-    refused(
-        &a,
-        &b,
-        &["--c", &a],
-        &["--c = ", "a_f4.npy (7 x 5): must be 7 x 9 for --a ", " and --b "],
-    );
-    refused(&a, &b, &["--beta", "0.5"], &["--beta = 0.5: must be 0 without --c"]);
-    refused(&a, &b, &["--alpha", "1e300"], &["--alpha = 1e300: is inf in f32"]);
-    refused(&a, &b, &["--alpha", "1e-300"], &["--alpha = 1e-300: is 0 in f32"]);
-    refused(&a, &b, &["--alpha", "NaN"], &["--alpha", "must be a finite number"]);
+    let with = |more: &[&str], words: &[&str]| refused(&a, &b, more, words);
+    let words = ["b_f4.npy transposed (9 x 5): must have 5 rows", "--a ", "a_f4.npy (7 x 5)"];
+    with(&["--trans-b"], &[&["--b = "], &words[..]].concat());
+    let words = ["--b = ", "b_f4.npy (5 x 9): must have 7 rows", "a_f4.npy transposed (5 x 7)"];
+    with(&["--trans-a"], &words);
+    let words = ["--c = ", "a_f4.npy (7 x 5): must be 7 x 9 for --a ", " and --b "];
+    with(&["--c", &a], &words);
+    with(&["--beta", "0.5"], &["--beta = 0.5: must be 0 without --c"]);
+    with(&["--alpha", "1e300"], &["--alpha = 1e300: is inf in f32"]);
+    with(&["--alpha", "1e-300"], &["--alpha = 1e-300: is 0 in f32"]);
+    with(&["--alpha", "NaN"], &["--alpha", "must be a finite number"]);
     let types = [Type::F32, Type::F64];
     let products = KERNELS.iter().filter_map(|entry| entry.product.as_ref());
     let products = products.filter(|one| types.contains(&one.variant.operands)).count();
     let limit = format!("must be one of {products} names");
-    refused(&a, &b, &["--kernel", "gemm"], &["--kernel", &limit, "or auto"]);
+    with(&["--kernel", "gemm"], &["--kernel", &limit, "or auto"]);
     let meant = format!("did you mean gemm_f64_64x64x16? It {limit}");
-    refused(&a, &b, &["--kernel", "gemm_f46_64x64x16"], &[&meant, "or auto"]);
-    refused(
-        &a,
-        &b,
-        &["--kernel", "gemm_f64_64x64x16"],
-        &["--kernel = gemm_f64_64x64x16: is for A and B of f64; it must be one of", "for f32"],
-    );
-    refused(
-        &a,
-        &b,
-        &["--kernel", "tiled16", "--alpha", "2"],
-        &["--kernel = tiled16: computes only A B"],
-    );
-    refused(
-        &a,
-        &b,
-        &["--device-memory-limit", "0"],
-        &["--device-memory-limit", "bytes, at least 1"],
-    );
-    refused(&a, &b, &["--workspace-limit", "-1"], &["--workspace-limit", "bytes, at least 0"]);
-    refused(
-        &a,
-        &b,
-        &["--device-memory-limit", "100"],
-        &["--device-memory-limit = 100: must be at least 572 bytes"],
-    );
-    refused(&a, &b, &["--block-k", "0"], &["--block-k", "from 1"]);
+    with(&["--kernel", "gemm_f46_64x64x16"], &[&meant, "or auto"]);
+    let words = "--kernel = gemm_f64_64x64x16: is for A and B of f64; it must be one of";
+    with(&["--kernel", "gemm_f64_64x64x16"], &[words, "for f32"]);
+    with(&["--kernel", "tiled16", "--alpha", "2"], &["--kernel = tiled16: computes only A B"]);
+    with(&["--device-memory-limit", "0"], &["--device-memory-limit", "bytes, at least 1"]);
+    with(&["--workspace-limit", "-1"], &["--workspace-limit", "bytes, at least 0"]);
+    let words = "--device-memory-limit = 100: must be at least 572 bytes";
+    with(&["--device-memory-limit", "100"], &[words]);
+    with(&["--block-k", "0"], &["--block-k", "from 1"]);
     let missing = folder.text("missing.npy");
     refused(&missing, &b, &[], &["--a = ", "missing.npy: cannot be read"]);
     refused(&a, &missing, &[], &["--b = ", "missing.npy: cannot be read"]);
-    refused(&a, &b, &["--c", &missing], &["--c = ", "missing.npy: cannot be read"]);
+    with(&["--c", &missing], &["--c = ", "missing.npy: cannot be read"]);
     for (name, field) in [
         ("integers", "descr = '<i8': integers"),
         ("objects", "descr = '|O': objects"),
@@ -399,7 +360,7 @@ fn what_does_not_fit_names_files_flags_and_sizes() {
         ("three_dimensions", "3 dimensions"),
     ] {
         refused(&numpys(name), &b, &[], &[name, field]);
-        refused(&a, &b, &["--c", &numpys(name)], &[name, field]);
+        with(&["--c", &numpys(name)], &[name, field]);
     }
     fails(gemm(&a, &b, "/dev/null", &[]), 2, &["--out = /dev/null", "no file"]);
     fails(gemm(&a, &b, &folder.text("no/o.npy"), &[]), 2, &["--out = ", "cannot be written"]);

@@ -1,16 +1,20 @@
 //! The built command's `ladder` and `explain`. No test can know speeds. These test that each rung
 //! is there, verified, counted and drawn.
 
+#[allow(dead_code, reason = "not every file of tests needs all of it")]
 mod common;
+#[allow(dead_code, reason = "not every file of tests needs all of it")]
+#[path = "common/bench_rows.rs"]
+mod rows;
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-};
+use std::fs;
 
 use serde_json::Value;
 
-use self::common::{fails, finish, has_no_noise, host, is_interrupted, objects, on, succeeds};
+use self::common::{
+    fails, finish, has_no_noise, host, is_interrupted, objects, on, prints, succeeds,
+};
+use self::rows::{folder, text};
 
 /// `ladder` of a small product, with more arguments.
 fn args<'a>(more: &[&'a str]) -> Vec<&'a str> {
@@ -19,18 +23,6 @@ fn args<'a>(more: &[&'a str]) -> Vec<&'a str> {
 
 fn rungs() -> Vec<&'static str> {
     gpu::registry::ladder().map(|(entry, _)| entry.name()).collect()
-}
-
-/// An empty folder for this test.
-fn folder(test: &str) -> PathBuf {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("ladder").join(test);
-    let _ = fs::remove_dir_all(&folder);
-    fs::create_dir_all(&folder).unwrap();
-    folder
-}
-
-fn text(path: &Path) -> &str {
-    path.to_str().unwrap()
 }
 
 fn near(value: &Value, expected: f64) -> bool {
@@ -123,8 +115,7 @@ fn the_table_has_a_row_and_a_reason_for_each_rung() {
 /// The CPU device would show another order of the rungs.
 #[test]
 fn without_a_gpu_the_recorded_figures_of_one_are_shown() {
-    let (code, stdout, stderr) = finish(host(&["ladder"]));
-    assert_eq!((code, &*stderr), (0, ""));
+    let stdout = prints(host(&["ladder"]));
     assert!(
         stdout.starts_with("A 4096x4096 · B 4096x4096 = C 4096x4096   f32, on cuda:0: NVIDIA H200")
     );
@@ -168,8 +159,7 @@ fn pictures_are_written_and_hold_what_they_show() {
     fs::write(&json, &stdout).unwrap();
     let [bars, roof] = ["bars.png", "roof.PNG"].map(|name| folder.join(name));
     let again = ["ladder", "--from", text(&json), "--plot", text(&bars), "--roofline", text(&roof)];
-    let (code, table, stderr) = finish(host(&again));
-    assert_eq!(code, 0, "{stderr}");
+    let table = succeeds(host(&again));
     assert!(rungs().iter().all(|name| table.contains(name)), "{table}");
     for picture in [bars, roof] {
         let file = std::io::BufReader::new(fs::File::open(&picture).unwrap());
@@ -299,8 +289,7 @@ fn the_ladder_of_bf16_is_verified_and_counted() {
         code == 0 && stdout.contains("   bf16, on cpu") && stdout.contains("TMA KiB"),
         "{stdout}"
     );
-    let (code, stdout, stderr) = finish(host(&["explain", "tensor_cluster"]));
-    assert_eq!((code, &*stderr), (0, ""), "{stdout}");
+    let stdout = prints(host(&["explain", "tensor_cluster"]));
     for part in ["\nrung      9 of 10: ", "\non paper  128.00 FLOP a byte\ncounted   128.000 FLOP"]
     {
         assert!(stdout.contains(part), "{part}: {stdout}");
@@ -308,8 +297,7 @@ fn the_ladder_of_bf16_is_verified_and_counted() {
     assert!(stdout.contains("; TMA copies 65536 bytes in and 0 out in all\n"), "{stdout}");
     // One of them, as it copies and multiplies.
     let trace = ["explain", "tensor_tma", "--trace", "--m", "64", "--n", "256", "--k", "64"];
-    let (code, stdout, stderr) = finish(host(&trace));
-    assert_eq!((code, &*stderr), (0, ""), "{stdout}");
+    let stdout = prints(host(&trace));
     for part in ["TMA A[0..64,0..64], TMA B[0..64,0..64]", "4 instructions of tensor cores"] {
         assert!(stdout.contains(part), "{part}: {stdout}");
     }
@@ -326,8 +314,7 @@ fn ctrl_c_ends_the_ladder_in_order() {
 
 #[test]
 fn a_kernel_is_explained_in_words_figures_and_source() {
-    let (code, stdout, stderr) = finish(host(&["explain", "tiled16"]));
-    assert_eq!((code, &*stderr), (0, ""), "{stdout}");
+    let stdout = prints(host(&["explain", "tiled16"]));
     for part in [
         "kernel    tiled16: 16 x 16 tiles",
         "\nrung      ",
@@ -352,8 +339,7 @@ fn a_kernel_is_explained_in_words_figures_and_source() {
 /// A family's file is a table of kernels, which says nothing of one.
 #[test]
 fn a_kernel_of_the_library_is_explained_by_its_family() {
-    let (code, stdout, stderr) = finish(host(&["explain", "gemm_f32_64x64x16"]));
-    assert_eq!((code, &*stderr), (0, ""), "{stdout}");
+    let stdout = prints(host(&["explain", "gemm_f32_64x64x16"]));
     for part in [
         "\nThe general product on CUDA cores: ",
         "\ngpu/src/kernels/gemm/table.rs: its row of the table. ",
@@ -370,8 +356,7 @@ fn a_kernel_of_the_library_is_explained_by_its_family() {
 /// The course's table: 2 x 2 blocks on matrices of 4 x 4.
 #[test]
 fn the_toy_example_is_printed_by_running_it() {
-    let (code, stdout, stderr) = finish(host(&["explain", "tiled2", "--trace"]));
-    assert_eq!((code, &*stderr), (0, ""), "{stdout}");
+    let stdout = prints(host(&["explain", "tiled2", "--trace"]));
     for line in [
         "phase 0",
         "  (0,1)  A[0,1] -> tile_a[0,1], B[0,1] -> tile_b[0,1]  \
@@ -406,8 +391,7 @@ fn the_toy_example_is_printed_by_running_it() {
     fails(host(&outside), 2, &["--block = 0,7: the grid has 2 x 2 blocks"]);
     fails(host(&["explain", "tiled17"]), 2, &["'tiled17'", "tiled16", "or tiled2"]);
     for name in ["tma_f32_64x64x64_nn", "gemm_bf16_64x64x16", "mma_bf16_64x64x64"] {
-        let (code, stdout, stderr) = finish(host(&["explain", name]));
-        assert_eq!((code, &*stderr), (0, ""), "{stdout}");
+        let stdout = prints(host(&["explain", name]));
         for part in
             [" registers a thread, ", "\noccupancy ", "\ncounted   not: ", "table.rs: its row"]
         {

@@ -5,7 +5,9 @@ mod common;
 
 use serde_json::Value;
 
-use self::common::{fails, finish, has_no_noise, host, is_interrupted, objects, on, succeeds};
+use self::common::{
+    fails, finish, has_no_noise, host, is_interrupted, object, objects, on, prints, succeeds,
+};
 
 /// `profile` of a small aligned product, with more arguments.
 fn args<'a>(more: &[&'a str]) -> Vec<&'a str> {
@@ -18,8 +20,7 @@ fn profile(more: &[&str]) -> (i32, String, String) {
 
 #[test]
 fn a_table_by_source_line_and_totals_by_ncu_s_names() {
-    let (code, stdout, stderr) = profile(&["--kernel", "tiled16"]);
-    assert_eq!((code, &*stderr), (0, ""), "{stdout}");
+    let stdout = prints(host(&args(&["--kernel", "tiled16"])));
     for part in [
         "A 64x32 · B 32x64 = C 64x64   f32, row-major, seed 1\nkernel    tiled16: 16 x 16 tiles",
         "\nlaunch    4 x 4 blocks of 16 x 16 x 1 threads, 2048 bytes of shared memory; ",
@@ -54,17 +55,15 @@ fn what_is_far_from_ideal_is_marked_once_as_the_worst() {
 
 #[test]
 fn a_kernel_of_f64_is_counted_in_f64() {
-    let (code, stdout, stderr) =
-        profile(&["--json", "--every", "1", "--kernel", "gemm_f64_64x64x16"]);
-    assert_eq!(code, 0, "{stdout}{stderr}");
-    let [object] = &objects(&stdout)[..] else { panic!("{stdout}") };
+    let of_f64 = ["--json", "--every", "1", "--kernel", "gemm_f64_64x64x16"];
+    let object = object(host(&args(&of_f64)));
     assert_eq!(object["dtype"], "f64");
     // A multiply-add for each product, also of the padding.
     let multiply_adds = &object["totals"]["smsp__sass_thread_inst_executed_op_dfma_pred_on.sum"];
-    assert_eq!(multiply_adds.as_u64(), Some(64 * 64 * 32), "{stdout}");
+    assert_eq!(multiply_adds.as_u64(), Some(64 * 64 * 32), "{object}");
     // Eight bytes an element: A and B, each in whole sectors.
     let sectors = &object["totals"]["l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum"];
-    assert!(sectors.as_u64() >= Some(2 * 64 * 32 * 8 / 32), "{stdout}");
+    assert!(sectors.as_u64() >= Some(2 * 64 * 32 * 8 / 32), "{object}");
 }
 
 #[test]
@@ -75,9 +74,8 @@ fn arithmetic_by_operators_is_said_not_to_be_counted() {
 
 #[test]
 fn json_is_one_object_with_everything() {
-    let (code, stdout, stderr) = profile(&["--json", "--kernel", "tiled16", "--seed", "9"]);
+    let stdout = prints(host(&args(&["--json", "--kernel", "tiled16", "--seed", "9"])));
     let [object] = &objects(&stdout)[..] else { panic!("{stdout}") };
-    assert_eq!((code, &*stderr), (0, ""));
     for (key, value) in
         [("m", 64), ("n", 64), ("k", 32), ("seed", 9), ("blocks", 16), ("sampled", 16)]
     {
@@ -138,8 +136,7 @@ fn occupancy_on_a_gpu_by_name_or_at_hand() {
     }
     // The stand-in reports 32 registers for every kernel.
     for more in [&[][..], &["--on", "cuda:0"]] {
-        let (code, stdout, stderr) = finish(on("kernels=1", &[&args(&[])[..], more].concat()));
-        assert_eq!((code, &*stderr), (0, ""), "{stdout}");
+        let stdout = prints(on("kernels=1", &[&args(&[])[..], more].concat()));
         assert_eq!(fit(&stdout), "fits on   cuda:0: Fake GPU, compute capability 9.0");
         assert!(stdout.contains(" registers a thread (the driver)\n"), "{stdout}");
     }

@@ -1,15 +1,14 @@
 //! `--plan`: what would run.
 
 use crate::{
-    common::{fails, finish, host, objects},
+    common::{fails, finish, host, object, objects, prints},
     with,
 };
 
 #[test]
 fn a_plan_needs_no_device() {
     let args = with(&["--plan", "--device", "cuda:3", "--kernel", "tiled16"]);
-    let (code, stdout, stderr) = finish(host(&args));
-    assert_eq!((code, &*stderr), (0, ""));
+    let stdout = prints(host(&args));
     for part in [
         "cuda:3 (not looked at: ",
         "tiled16",
@@ -20,23 +19,20 @@ fn a_plan_needs_no_device() {
         assert!(stdout.contains(part), "{part}: {stdout}");
     }
     let tall = ["--m", "6000000", "--n", "7", "--k", "5", "--plan", "--json"];
-    let (_, stdout, _) = finish(host(&tall));
-    let object = &objects(&stdout)[0];
-    assert_eq!(object["grids"].as_array().unwrap().len(), 2, "{stdout}");
+    let object = &object(host(&tall));
+    assert_eq!(object["grids"].as_array().unwrap().len(), 2, "{object}");
     assert_eq!(object["operand_bytes"], 4 * (6_000_000 * 5 + 5 * 7 + 6_000_000 * 7));
-    assert!(object["reason"].as_str().unwrap().starts_with("predicted to take "), "{stdout}");
+    assert!(object["reason"].as_str().unwrap().starts_with("predicted to take "), "{object}");
     let candidates = object["candidates"].as_array().unwrap();
     let of = |name: &str| candidates.iter().find(|one| one["kernel"] == name).unwrap();
-    assert!(of("gemm_f32_128x128x8")["predicted_us"].as_f64().unwrap() > 0.0, "{stdout}");
+    assert!(of("gemm_f32_128x128x8")["predicted_us"].as_f64().unwrap() > 0.0, "{object}");
     assert!(of("basic")["predicted_us"].is_null() && of("basic")["ineligible"].is_null());
     let (_, stdout, _) = finish(host(&["--m", "0", "--n", "7", "--k", "5", "--plan"]));
     assert!(stdout.contains("none: C is empty"), "{stdout}");
     let plan = |sizes: [&str; 3], more: &[&str]| {
         let [m, n, k] = sizes;
         let args = [&["--m", m, "--n", n, "--k", k, "--plan"], more].concat();
-        let (code, stdout, stderr) = finish(host(&args));
-        assert_eq!((code, &*stderr), (0, ""));
-        stdout
+        prints(host(&args))
     };
     // For an H200, unless another GPU is named.
     let a100 = plan(["512"; 3], &["--on", "a100"]);
@@ -82,8 +78,7 @@ fn a_plan_needs_no_device() {
 #[test]
 fn a_plan_over_several_devices() {
     let args = ["--m", "8192", "--n", "8192", "--k", "8192", "--plan", "--devices", "4"];
-    let (code, stdout, stderr) = finish(host(&args));
-    assert_eq!((code, &*stderr), (0, ""));
+    let stdout = prints(host(&args));
     for part in [
         "planned for 4 times an H200, 132 SMs",
         "over 4 places: all-gather + product",
@@ -113,16 +108,14 @@ fn an_invariant_product_is_split_the_same_for_every_m() {
         host(&[&["--m", m], &sizes[..], more].concat())
     };
     for m in ["1", "16", "5000"] {
-        let (code, stdout, stderr) = finish(plan(m, &[]));
-        assert_eq!((code, &*stderr), (0, ""));
+        let stdout = prints(plan(m, &[]));
         let order =
             "\ninvariant one sum along k, by wgmma; blocks that split k: 4, partial products: 1, ";
         assert!(stdout.contains(order) && stdout.contains("without --invariant "), "{stdout}");
-        let (_, stdout, _) = finish(plan(m, &["--json"]));
-        let object = &objects(&stdout)[0];
+        let object = &object(plan(m, &["--json"]));
         assert_eq!((&object["split_k"], &object["partials"]), (&4.into(), &1.into()));
         assert_eq!(object["invariant"]["order"], "one sum along k, by wgmma");
-        assert!(object["invariant"]["auto_us"].is_number(), "{stdout}");
+        assert!(object["invariant"]["auto_us"].is_number(), "{object}");
     }
     let named = plan("16", &["--kernel", "gemm_bf16_64x64x16"]);
     fails(named, 2, &["kernel = gemm_bf16_64x64x16: does not have the order of sums"]);

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::common::{fails, finish, host, objects};
+use crate::common::{fails, host, objects, prints};
 
 #[test]
 fn a_file_has_the_answer_for_the_next_run() {
@@ -10,11 +10,7 @@ fn a_file_has_the_answer_for_the_next_run() {
     let file = folder.path().join("tuning.txt");
     let path = file.to_str().unwrap();
     let sizes = ["--m", "40", "--n", "70", "--k", "30", "--device", "cpu"];
-    let run = |flags: &[&str]| {
-        let (code, stdout, stderr) = finish(host(&[&sizes[..], flags].concat()));
-        assert_eq!((code, &*stderr), (0, ""));
-        stdout
-    };
+    let run = |flags: &[&str]| prints(host(&[&sizes[..], flags].concat()));
     let in_memory = run(&["--tune"]);
     assert!(in_memory.contains("(timed: ") && in_memory.contains("verified"), "{in_memory}");
     let [first, second] = [(); 2].map(|()| {

@@ -6,7 +6,7 @@ use host::{Layout, Type, npy::Writer};
 use serde_json::Value;
 
 use crate::{
-    common::{finish, host, objects, succeeds},
+    common::{finish, host, object, objects, succeeds},
     with,
 };
 
@@ -18,17 +18,16 @@ fn is_verified(of: &str, rounded: std::ops::Range<f64>) {
             for verify in ["full", "sample"] {
                 let mut args = vec!["--type", of, "--init", init, "--verify", verify, "--json"];
                 args.extend(out_type.map(|c| ["--out-type", c]).into_iter().flatten());
-                let stdout = succeeds(host(&with(&args)));
-                let object = &objects(&stdout)[0];
+                let object = &object(host(&with(&args)));
                 let out_type = out_type.unwrap_or(of);
                 let types = ["dtype", "out_dtype"].map(|key| object[key].as_str().unwrap());
                 assert_eq!(types, [of, out_type]);
                 let outcome = ["verified", "exact_on_integers"].map(|key| &object[key]);
-                assert_eq!(outcome, [true, true], "{stdout}");
+                assert_eq!(outcome, [true, true], "{object}");
                 let error = object["max_abs_err"].as_f64().unwrap();
                 assert!(
                     if init == "int" { error == 0.0 } else { off.contains(&error) },
-                    "{stdout}"
+                    "{object}"
                 );
             }
         }
@@ -55,13 +54,12 @@ fn a_product_of_bf16_is_verified() {
 fn scales_are_verified() {
     for (of, scales, verify) in [("e4m3", "blocks", "full"), ("e5m2", "rows-cols", "sample")] {
         let args = ["--type", of, "--scales", scales, "--verify", verify, "--device", "cpu"];
-        let stdout = succeeds(host(&with(&[&args[..], &["--json"]].concat())));
-        let object = &objects(&stdout)[0];
+        let object = &object(host(&with(&[&args[..], &["--json"]].concat())));
         let outcome = ["verified", "exact_on_integers", "scales"].map(|key| object[key].clone());
         assert_eq!(
             Value::from(outcome.to_vec()),
             serde_json::json!([true, true, scales]),
-            "{stdout}"
+            "{object}"
         );
         let args = ["bench", "--sizes", "2*9x130x140", "--type", of, "--device", "cpu"];
         let more = ["--scales", scales, "--kernels", "auto", "--seconds", "0.001", "--json"];
@@ -104,19 +102,18 @@ fn a_product_of_f64_is_verified() {
     for init in ["uniform", "normal", "int", "nan"] {
         for verify in ["full", "sample"] {
             let args = ["--type", "f64", "--init", init, "--verify", verify, "--json"];
-            let stdout = succeeds(host(&with(&args)));
-            let object = &objects(&stdout)[0];
+            let object = &object(host(&with(&args)));
             assert_eq!(
                 ["dtype", "out_dtype", "compute"].map(|key| &object[key]),
                 ["f64", "f64", "fp64"]
             );
             let outcome = ["verified", "exact_on_integers"].map(|key| &object[key]);
-            assert_eq!(outcome, [true, true], "{stdout}");
+            assert_eq!(outcome, [true, true], "{object}");
             let error = object["max_abs_err"].as_f64().unwrap();
             let is_int = init == "int";
             assert!(
                 if is_int { error == 0.0 } else { (1e-16..1e-13).contains(&error) },
-                "{stdout}"
+                "{object}"
             );
         }
     }

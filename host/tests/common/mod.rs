@@ -47,6 +47,23 @@ pub fn succeeds(command: Command) -> String {
     stdout
 }
 
+/// The same of one that says nothing else.
+#[track_caller]
+pub fn prints(command: Command) -> String {
+    let run = format!("{command:?}");
+    let (code, stdout, stderr) = finish(command);
+    assert_eq!((code, &*stderr), (0, ""), "{run}: {stdout}");
+    stdout
+}
+
+/// The one object that a command with `--json` prints, which succeeds.
+#[track_caller]
+pub fn object(command: Command) -> Value {
+    let stdout = succeeds(command);
+    let [object] = &objects(&stdout)[..] else { panic!("{stdout}") };
+    object.clone()
+}
+
 /// Checks a failure: the exit code, an empty standard output, and a message on standard error with
 /// all of `words`.
 #[track_caller]

@@ -87,8 +87,7 @@ fn bfloat16_in_and_out() {
         fails(gemm(&a, &b, &out, &[]), 2, &words);
         assert!(folder.files().is_empty());
 
-        let (code, stdout, stderr) = finish(gemm(&a, &b, &out, &["--type", "bf16"]));
-        assert_eq!((code, &*stderr), (0, ""), "{stdout}");
+        let stdout = prints(gemm(&a, &b, &out, &["--type", "bf16"]));
         let first = "C = A B: 7 x 9, k 5   computed in f32, rounded to bf16\n";
         assert!(stdout.starts_with(first) && stdout.contains("\nverified "), "{stdout}");
         // The bytes are those of ml_dtypes, except where the float32 sum rounds to another number
