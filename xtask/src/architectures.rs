@@ -137,18 +137,16 @@ fn digest(text: &str) -> String {
 
 #[cfg(all(test, unix))]
 mod tests {
-    use std::fs;
-
     use super::*;
     use crate::ptxas::tests::{RAW, stand_in};
 
     #[test]
     fn what_has_not_changed_is_not_assembled_again() {
-        let root = env::temp_dir().join(format!("xtask-architectures-{}", std::process::id()));
-        let ptxas = stand_in(&root);
+        let root = tempfile::tempdir().unwrap();
+        let ptxas = stand_in(root.path());
         let ptx = Ptx::finish(RAW, Target::SM_80, "").unwrap();
         let found = |table: &str, resources: &str| {
-            let found = check(&ptxas, &ptx, [table, resources], &root).unwrap();
+            let found = check(&ptxas, &ptx, [table, resources], root.path()).unwrap();
             let usages = [(ptx.target(), found.recorded.1.clone()), found.recorded];
             (found.kernels, found.wrong, found.table, resources::table("13.0", &usages))
         };
@@ -171,7 +169,6 @@ mod tests {
         for (table, resources) in others.iter().map(|other| (other, &*resources)).chain(registers) {
             assert_eq!(found(table, resources).0, 1, "{table}");
         }
-        fs::remove_dir_all(root).unwrap();
     }
 
     #[test]

@@ -227,20 +227,19 @@ mod tests {
 
     #[test]
     fn a_target_without_ptx_holds_no_budget() {
-        let root = std::env::temp_dir().join(format!("budgets-{}", std::process::id()));
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path();
         let of =
             |target: usize| root.join(build_ptx::FOLDER).join(build_ptx::TARGETS[target].cpu());
         for target in 0..build_ptx::TARGETS.len() {
-            let error = designs(&root).unwrap_err().to_string();
+            let error = designs(root).unwrap_err().to_string();
             assert!(error.starts_with("cannot read the folder"), "{error}");
             fs::create_dir_all(of(target)).unwrap();
-            let error = designs(&root).unwrap_err().to_string();
+            let error = designs(root).unwrap_err().to_string();
             assert!(error.starts_with("there is no PTX in"), "{error}");
             fs::write(of(target).join("a.ptx"), "abc").unwrap();
         }
-        let found = designs(&root);
-        fs::remove_dir_all(&root).unwrap();
-        assert_eq!(found.unwrap(), vec![3; build_ptx::TARGETS.len()]);
+        assert_eq!(designs(root).unwrap(), vec![3; build_ptx::TARGETS.len()]);
     }
 
     #[test]

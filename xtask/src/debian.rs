@@ -291,9 +291,9 @@ rust-web-src:
     }
 
     /// A machine's file system with empty files in the necessary places.
-    fn machine(name: &str, rustc: &str) -> PathBuf {
-        let root = env::temp_dir().join(format!("xtask-debian-{name}-{}", std::process::id()));
-        let _ = fs::remove_dir_all(&root);
+    fn machine(rustc: &str) -> tempfile::TempDir {
+        let machine = tempfile::tempdir().unwrap();
+        let root = machine.path();
         for folder in ["usr/bin", "usr/lib/rustlib/src/rust/library/core", "usr/lib/llvm-22/bin"] {
             fs::create_dir_all(root.join(folder)).unwrap();
         }
@@ -306,48 +306,44 @@ rust-web-src:
         // program. Until then this one cannot be run.
         let busy = |error: io::Error| error.kind() == io::ErrorKind::ExecutableFileBusy;
         while Command::new(root.join("usr/bin/rustc")).output().is_err_and(busy) {}
-        root
+        machine
     }
 
     #[test]
     fn a_machine_with_the_packages_is_recognised() {
-        let root = machine("good", VERSION_TEXT);
-        let version = Tree::at(root.clone()).unwrap().version().unwrap();
+        let root = machine(VERSION_TEXT);
+        let version = Tree::at(root.path().into()).unwrap().version().unwrap();
         assert_eq!((version.release.as_str(), version.llvm), ("1.96.0", 22));
-        fs::remove_dir_all(root).unwrap();
     }
 
     #[test]
     fn what_is_missing_is_named() {
-        let root = machine("bare", VERSION_TEXT);
-        fs::remove_dir_all(root.join("usr/lib/rustlib")).unwrap();
-        fs::remove_dir_all(root.join("usr/lib/llvm-22")).unwrap();
-        let error = Tree::at(root.clone()).unwrap_err().to_string();
+        let root = machine(VERSION_TEXT);
+        fs::remove_dir_all(root.path().join("usr/lib/rustlib")).unwrap();
+        fs::remove_dir_all(root.path().join("usr/lib/llvm-22")).unwrap();
+        let error = Tree::at(root.path().into()).unwrap_err().to_string();
         assert!(error.contains("rust-web-src") && error.contains("llvm-22"), "{error}");
         assert!(!error.contains("rustc-web"), "{error}");
-        fs::remove_dir_all(root).unwrap();
     }
 
     #[test]
     fn an_old_compiler_and_another_llvm_are_refused() {
-        let root = machine("old", &VERSION_TEXT.replace("release: 1.96.0", "release: 1.85.0"));
-        let error = Tree::at(root.clone()).unwrap().version().unwrap_err().to_string();
-        assert!(error.contains("too old"), "{error}");
-        fs::remove_dir_all(root).unwrap();
-
-        let root = machine("new", &VERSION_TEXT.replace("LLVM version: 22", "LLVM version: 23"));
-        let error = Tree::at(root.clone()).unwrap().version().unwrap_err().to_string();
-        assert!(error.contains("needs llvm-23"), "{error}");
-        fs::remove_dir_all(root).unwrap();
+        for (from, to, words) in [
+            ("release: 1.96.0", "release: 1.85.0", "too old"),
+            ("LLVM version: 22", "LLVM version: 23", "needs llvm-23"),
+        ] {
+            let root = machine(&VERSION_TEXT.replace(from, to));
+            let error = Tree::at(root.path().into()).unwrap().version().unwrap_err().to_string();
+            assert!(error.contains(words), "{error}");
+        }
     }
 
     #[test]
     fn offline_downloads_nothing_and_a_half_folder_is_no_toolchain() {
-        let folder = env::temp_dir().join(format!("xtask-debian-half-{}", std::process::id()));
-        fs::create_dir_all(folder.join("debian/usr/bin")).unwrap();
-        fs::write(folder.join("debian/usr/bin/rustc"), "").unwrap();
-        let error = private(&folder, true).unwrap_err().to_string();
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir_all(folder.path().join("debian/usr/bin")).unwrap();
+        fs::write(folder.path().join("debian/usr/bin/rustc"), "").unwrap();
+        let error = private(folder.path(), true).unwrap_err().to_string();
         assert!(error.contains("--offline forbids"), "{error}");
-        fs::remove_dir_all(folder).unwrap();
     }
 }

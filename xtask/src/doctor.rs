@@ -307,26 +307,23 @@ mod tests {
 
     #[test]
     fn write_access_is_tried() {
-        let folder = std::env::temp_dir().join(format!("xtask-doctor-{}", std::process::id()));
-        fs::create_dir_all(&folder).unwrap();
-        assert_eq!(write_access("x", &folder.join("not/yet/there")).status, Status::Ok);
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        assert_eq!(write_access("x", &at("not/yet/there")).status, Status::Ok);
         assert_eq!(fs::read_dir(&folder).unwrap().count(), 0, "nothing is left behind");
         // A file is no folder, also for root.
-        fs::write(folder.join("file"), "").unwrap();
-        assert_eq!(write_access("x", &folder.join("file")).status, Status::Fail);
-        fs::remove_dir_all(folder).unwrap();
+        fs::write(at("file"), "").unwrap();
+        assert_eq!(write_access("x", &at("file")).status, Status::Fail);
     }
 
     #[test]
     fn committed_ptx_is_read() {
-        let folder = std::env::temp_dir().join(format!("xtask-ptx-{}", std::process::id()));
         let line = |texts: &[&str]| {
-            let _ = fs::remove_dir_all(&folder);
-            fs::create_dir_all(&folder).unwrap();
+            let folder = tempfile::tempdir().unwrap();
             for (number, text) in texts.iter().enumerate() {
-                fs::write(folder.join(format!("{number}.ptx")), text).unwrap();
+                fs::write(folder.path().join(format!("{number}.ptx")), text).unwrap();
             }
-            committed("f", &folder)
+            committed("f", folder.path())
         };
         let good = ".version 8.3\n.target sm_90a\n.entry k()\n{ ret; }\n";
         let found = "PTX 8.3, 2 kernels, by an unnamed compiler";
@@ -334,7 +331,7 @@ mod tests {
         for texts in [&[good, ".version 8.3\n"][..], &[".entry k() { ret;"], &[]] {
             assert_eq!(line(texts).status, Status::Fail, "{texts:?}");
         }
-        fs::remove_dir_all(folder.clone()).unwrap();
-        assert_eq!(committed("f", &folder).status, Status::Fail);
+        let none = tempfile::tempdir().unwrap().path().join("none");
+        assert_eq!(committed("f", &none).status, Status::Fail);
     }
 }

@@ -93,7 +93,6 @@ fn beside(path: &Path, more: &str) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use std::{
-        env,
         sync::{
             atomic::{AtomicUsize, Ordering},
             mpsc,
@@ -104,13 +103,6 @@ mod tests {
     use anyhow::bail;
 
     use super::*;
-
-    /// A folder that does not exist yet.
-    fn folder(name: &str) -> PathBuf {
-        let folder = env::temp_dir().join(format!("xtask-download-{name}-{}", std::process::id()));
-        let _ = fs::remove_dir_all(&folder);
-        folder
-    }
 
     fn names(folder: &Path) -> Vec<String> {
         let entries = fs::read_dir(folder).unwrap();
@@ -123,8 +115,8 @@ mod tests {
 
     #[test]
     fn two_at_once_get_it_once() {
-        let folder = folder("two");
-        let done = folder.join("it");
+        let folder = tempfile::tempdir().unwrap();
+        let done = folder.path().join("it");
         let content = || fs::read_to_string(done.join("content")).ok();
         let gets = AtomicUsize::new(0);
         let (getting, gets_now) = mpsc::channel();
@@ -154,18 +146,17 @@ mod tests {
             }
         });
         assert_eq!(gets.load(Ordering::Relaxed), 1);
-        assert_eq!(names(&folder), ["it", "it.lock"]);
-        fs::remove_dir_all(folder).unwrap();
+        assert_eq!(names(folder.path()), ["it", "it.lock"]);
     }
 
     #[test]
     fn after_an_error_nothing_is_left_and_what_was_there_stays() {
-        let folder = folder("error");
-        let done = folder.join("it");
+        let folder = tempfile::tempdir().unwrap();
+        let done = folder.path().join("it");
         fs::create_dir_all(&done).unwrap();
         fs::write(done.join("old"), "").unwrap();
         // The remains of a process that was killed.
-        fs::create_dir_all(folder.join("it.partial/half")).unwrap();
+        fs::create_dir_all(folder.path().join("it.partial/half")).unwrap();
         let fails = |partial: &Path| -> Result<PathBuf> {
             assert_eq!(names(partial), [""; 0]);
             fs::write(partial.join("half"), "").unwrap();
@@ -173,7 +164,7 @@ mod tests {
         };
         let error = once(&done, || None::<()>, fails).unwrap_err().to_string();
         assert_eq!(error, "no network");
-        assert_eq!(names(&folder), ["it", "it.lock"]);
+        assert_eq!(names(folder.path()), ["it", "it.lock"]);
         assert_eq!(names(&done), ["old"]);
         // A useless result is put there, and reported as useless.
         let useless = |partial: &Path| {
@@ -183,14 +174,12 @@ mod tests {
         let error = once(&done, || None::<()>, useless).unwrap_err().to_string();
         assert!(error.ends_with("it is not what it must be"), "{error}");
         assert_eq!(names(&done), [""; 0]);
-        fs::remove_dir_all(folder).unwrap();
     }
 
     #[test]
     fn a_file_is_known_by_its_bytes() {
-        let folder = folder("bytes");
-        fs::create_dir_all(&folder).unwrap();
-        let file = folder.join("x.whl");
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("x.whl");
         fs::write(&file, "abc").unwrap();
         // FIPS 180-2, appendix B.1.
         let digest = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
@@ -201,7 +190,7 @@ mod tests {
             error.starts_with("x.whl: its SHA-256 is a52d") && error.contains(digest),
             "{error}"
         );
-        assert!(verify(&file, "").is_err() && verify(&folder.join("missing"), digest).is_err());
-        fs::remove_dir_all(folder).unwrap();
+        let missing = folder.path().join("missing");
+        assert!(verify(&file, "").is_err() && verify(&missing, digest).is_err());
     }
 }

@@ -316,30 +316,11 @@ mod tests {
         assert_eq!(quoted(bytes), r"$'/tmp/\xff'");
     }
 
-    /// A folder of a test, removed on drop.
-    struct Folder(PathBuf);
-
-    impl Folder {
-        fn new(name: &str) -> Self {
-            let path =
-                std::env::temp_dir().join(format!("xtask-new-{name}-{}", std::process::id()));
-            let _ = fs::remove_dir_all(&path);
-            fs::create_dir_all(&path).unwrap();
-            Folder(path)
-        }
-    }
-
-    impl Drop for Folder {
-        fn drop(&mut self) {
-            let _ = fs::remove_dir_all(&self.0);
-        }
-    }
-
     #[test]
     fn a_crate_has_its_name_and_its_paths() {
         let root = workspace_root(Path::new(env!("CARGO_MANIFEST_DIR"))).unwrap();
-        let of_test = Folder::new("crate");
-        let folder = of_test.0.join("blur-2");
+        let of_test = tempfile::tempdir().unwrap();
+        let folder = of_test.path().join("blur-2");
         let options = Options { folder: folder.clone(), ..Default::default() };
         run(&root, &options).unwrap();
         let read = |file: &str| fs::read_to_string(folder.join(file)).unwrap();
@@ -371,24 +352,24 @@ mod tests {
     #[test]
     fn a_crate_by_published_packages_has_no_path() {
         let root = workspace_root(Path::new(env!("CARGO_MANIFEST_DIR"))).unwrap();
-        let folder = Folder::new("published");
+        let folder = tempfile::tempdir().unwrap();
         let name = Some("blur".to_owned());
-        run(&root, &Options { folder: folder.0.clone(), name, published: true }).unwrap();
-        let manifest = fs::read_to_string(folder.0.join("Cargo.toml")).unwrap();
+        run(&root, &Options { folder: folder.path().into(), name, published: true }).unwrap();
+        let manifest = fs::read_to_string(folder.path().join("Cargo.toml")).unwrap();
         assert!(!manifest.contains("path = "), "{manifest}");
         assert!(manifest.contains("gpu-simt = { version = \"=0.1.0\" }"), "{manifest}");
-        let workflow = fs::read_to_string(folder.0.join(WORKFLOW)).unwrap();
+        let workflow = fs::read_to_string(folder.path().join(WORKFLOW)).unwrap();
         assert!(workflow.contains("  cargo install gpu-simt@0.1.0\n"), "{workflow}");
     }
 
     #[test]
     fn a_name_that_contains_the_templates_is_written_once() {
         let root = workspace_root(Path::new(env!("CARGO_MANIFEST_DIR"))).unwrap();
-        let folder = Folder::new("containing");
+        let folder = tempfile::tempdir().unwrap();
         let name = Some("my-mykernels2".to_owned());
-        run(&root, &Options { folder: folder.0.clone(), name, published: false }).unwrap();
-        let lib = fs::read_to_string(folder.0.join("src/lib.rs")).unwrap();
+        run(&root, &Options { folder: folder.path().into(), name, published: false }).unwrap();
+        let lib = fs::read_to_string(folder.path().join("src/lib.rs")).unwrap();
         assert!(lib.contains("include_str!(\"../ptx/my-mykernels2.sm_80.ptx\")"), "{lib}");
-        assert!(folder.0.join("ptx/my-mykernels2.sm_80.ptx").is_file());
+        assert!(folder.path().join("ptx/my-mykernels2.sm_80.ptx").is_file());
     }
 }

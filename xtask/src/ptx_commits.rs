@@ -135,32 +135,34 @@ fn changed(part: &str) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    use std::{env, fs, path::PathBuf};
+    use std::fs;
 
     use super::*;
 
-    /// A repository with one empty commit. It is removed on drop.
-    struct Repository(PathBuf);
-
-    impl Drop for Repository {
-        fn drop(&mut self) {
-            let _ = fs::remove_dir_all(&self.0);
-        }
-    }
+    /// A repository with one empty commit.
+    struct Repository(tempfile::TempDir);
 
     impl Repository {
-        fn new(name: &str) -> Repository {
-            let own = Repository(env::temp_dir().join(format!("{name}-{}", std::process::id())));
-            let _ = fs::remove_dir_all(&own.0);
-            fs::create_dir_all(own.0.join(build_ptx::FOLDER)).unwrap();
+        fn new() -> Repository {
+            let own = Repository(tempfile::tempdir().unwrap());
+            fs::create_dir_all(own.root().join(build_ptx::FOLDER)).unwrap();
             own.git(&["init", "--quiet"]);
             own.git(&["commit", "--quiet", "--allow-empty", "-m", "Start"]);
             own
         }
 
+        fn root(&self) -> &Path {
+            self.0.path()
+        }
+
         fn git(&self, args: &[&str]) -> String {
             let mut git = Command::new("git");
-            git.current_dir(&self.0).args(["-c", "user.name=a", "-c", "user.email=a@example.org"]);
+            git.current_dir(self.root()).args([
+                "-c",
+                "user.name=a",
+                "-c",
+                "user.email=a@example.org",
+            ]);
             output(git.args(["-c", "commit.gpgsign=false"]).args(args)).unwrap()
         }
 
@@ -172,7 +174,7 @@ mod tests {
         fn commit(&self, file: &str, lines: u64, message: &str) {
             let text = message.lines().next().unwrap();
             let text = format!("{text}\n").repeat(lines as usize);
-            fs::write(self.0.join(build_ptx::FOLDER).join(file), text).unwrap();
+            fs::write(self.root().join(build_ptx::FOLDER).join(file), text).unwrap();
             self.git(&["add", "."]);
             self.git(&["commit", "--quiet", "-m", message]);
         }
@@ -180,34 +182,34 @@ mod tests {
 
     #[test]
     fn a_commit_with_much_ptx_says_why() {
-        let own = Repository::new("ptx-commits");
+        let own = Repository::new();
         own.commit("a.ptx", LINES + 1, "Before the rule");
         let since = own.head();
         own.commit("a.ptx", 10, "Fewer\n\nPTX: this removes the lines from before the rule");
         own.commit("b.ptx", LINES, "As many as may be");
         own.commit("table.tsv", LINES + 1, "Not PTX");
-        check_since(&own.0, &since).unwrap();
+        check_since(own.root(), &since).unwrap();
 
         own.commit("c.ptx", LINES + 1, "Too many\n\nOf PTX: no line begins so.\nPTX: ");
         let commit = own.git(&["rev-parse", "--short", "HEAD"]);
-        let error = check_since(&own.0, &since).unwrap_err().to_string();
+        let error = check_since(own.root(), &since).unwrap_err().to_string();
         let expected = format!("{} changes 20001 lines of PTX: ", commit.trim());
         assert!(error.starts_with(&expected), "{error}");
         assert!(error.contains("`PTX: reason`"), "{error}");
 
         let why = "Too many\n\nPTX: all kernels have a new header";
         own.git(&["commit", "--quiet", "--amend", "-m", why]);
-        check_since(&own.0, &since).unwrap();
+        check_since(own.root(), &since).unwrap();
     }
 
     /// What is wrong after `change`, in a repository with a file of few and one of many lines.
-    fn wrong_after(name: &str, change: impl Fn(&Repository)) -> Option<String> {
-        let own = Repository::new(&format!("ptx-commits-{name}"));
+    fn wrong_after(change: impl Fn(&Repository)) -> Option<String> {
+        let own = Repository::new();
         own.commit("few.ptx", 10, "Few");
         own.commit("many.ptx", LINES + 1, "Many");
         let since = own.head();
         change(&own);
-        check_since(&own.0, &since).err().map(|error| error.to_string())
+        check_since(own.root(), &since).err().map(|error| error.to_string())
     }
 
     /// Two branches with a commit each. Stays on the first one.
@@ -220,11 +222,11 @@ mod tests {
 
     #[test]
     fn lines_count_however_they_are_brought() {
-        let moved = wrong_after("moved", |own| {
+        let moved = wrong_after(|own| {
             own.git(&["mv", "gpu/ptx/many.ptx", "gpu/ptx/moved.ptx"]);
             own.git(&["commit", "--quiet", "-m", "Moved"]);
         });
-        let cancelled = wrong_after("cancelled", |own| {
+        let cancelled = wrong_after(|own| {
             branch_off(own, |own| {
                 own.commit("new.ptx", LINES + 1, "Added");
                 own.git(&["rm", "--quiet", "gpu/ptx/new.ptx"]);
@@ -232,7 +234,7 @@ mod tests {
             });
             own.git(&["merge", "--quiet", "side", "-m", "Merge"]);
         });
-        let merge = wrong_after("merge", |own| {
+        let merge = wrong_after(|own| {
             branch_off(own, |own| own.commit("side.ptx", 3, "Of the side"));
             own.git(&["merge", "--quiet", "--no-commit", "side"]);
             own.commit("merge.ptx", LINES + 1, "In the merge itself");
@@ -242,14 +244,14 @@ mod tests {
             let wrong = wrong.unwrap_or_default();
             assert!(wrong.contains(&format!(" changes {lines} lines of PTX: ")), "{wrong:?}");
         }
-        let binary = wrong_after("binary", |own| {
-            fs::write(own.0.join(".gitattributes"), "*.ptx -diff\n").unwrap();
+        let binary = wrong_after(|own| {
+            fs::write(own.root().join(".gitattributes"), "*.ptx -diff\n").unwrap();
             own.commit("new.ptx", 1, "Binary");
         });
         let binary = binary.unwrap_or_default();
         assert!(binary.contains("changes PTX that is binary for git"), "{binary:?}");
         // What a merge brings in was another commit's, which says why.
-        let merged = wrong_after("merged", |own| {
+        let merged = wrong_after(|own| {
             branch_off(own, |own| own.commit("much.ptx", LINES + 1, "Much\n\nPTX: a new family"));
             own.git(&["merge", "--quiet", "side", "-m", "Merge"]);
         });
@@ -274,22 +276,19 @@ mod tests {
 
     #[test]
     fn a_part_of_a_history_is_checked_as_far_as_it_goes() {
-        let own = Repository::new("ptx-commits-whole");
+        let own = Repository::new();
         own.commit("a.ptx", LINES + 1, "The oldest of the part, with all files");
         own.commit("b.ptx", 10, "A little");
-        let part = Repository(own.0.with_extension("part"));
-        let _ = fs::remove_dir_all(&part.0);
-        let clone = |depth: &str| {
-            let _ = fs::remove_dir_all(&part.0);
-            let from = format!("file://{}", own.0.display());
-            own.git(&["clone", "--quiet", "--depth", depth, &from, &part.0.to_string_lossy()]);
+        let since_unknown = |depth: &str| {
+            let part = tempfile::tempdir().unwrap();
+            let from = format!("file://{}", own.root().display());
+            own.git(&["clone", "--quiet", "--depth", depth, &from, part.path().to_str().unwrap()]);
+            check_since(part.path(), "1111111111111111111111111111111111111111")
         };
-        clone("2");
-        check_since(&part.0, "1111111111111111111111111111111111111111").unwrap();
+        since_unknown("2").unwrap();
         own.commit("c.ptx", LINES + 1, "Too many");
-        clone("2");
-        assert!(check_since(&part.0, "1111111111111111111111111111111111111111").is_err());
+        assert!(since_unknown("2").is_err());
         // A whole history without that commit is another one: nothing can be told.
-        check_since(&own.0, "1111111111111111111111111111111111111111").unwrap();
+        check_since(own.root(), "1111111111111111111111111111111111111111").unwrap();
     }
 }

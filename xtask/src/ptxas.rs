@@ -334,11 +334,12 @@ pub(crate) mod tests {
     #[test]
     #[cfg(unix)]
     fn each_specialisation_is_assembled_once() {
-        let root = env::temp_dir().join(format!("xtask-ptxas-{}", std::process::id()));
-        let ptxas = stand_in(&root);
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path();
+        let ptxas = stand_in(root);
         let ptx = Ptx::finish(RAW, Target::SM_80, "").unwrap();
         for _ in 0..2 {
-            let (mut usages, problems) = ptxas.check(&ptx, Target::SM_80, &root).unwrap();
+            let (mut usages, problems) = ptxas.check(&ptx, Target::SM_80, root).unwrap();
             usages.sort_by(|a, b| a.kernel.cmp(&b.kernel));
             let found = usages.iter().map(|usage| (usage.kernel.as_str(), usage.instructions));
             assert_eq!(found.collect::<Vec<_>>(), [("k__a_0", Some(1)), ("k__a_1", Some(2))]);
@@ -350,6 +351,5 @@ pub(crate) mod tests {
         let calls = fs::read_to_string(root.join("calls")).unwrap();
         let times = if env::var_os("CACHE").is_some_and(|value| value == "0") { 2 } else { 1 };
         assert_eq!(calls.lines().count(), 2 * times, "{calls}");
-        fs::remove_dir_all(root).unwrap();
     }
 }

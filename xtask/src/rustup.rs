@@ -112,16 +112,15 @@ mod tests {
 
     #[test]
     fn components_are_known_by_their_files() {
-        let sysroot = env::temp_dir().join(format!("xtask-rustup-{}", std::process::id()));
-        let _ = fs::remove_dir_all(&sysroot);
-        assert_eq!(missing_components(&sysroot, "host"), COMPONENTS);
+        let folder = tempfile::tempdir().unwrap();
+        let sysroot = folder.path();
+        assert_eq!(missing_components(sysroot, "host"), COMPONENTS);
         for folder in ["src/rust/library/core", "host/bin/self-contained"] {
             fs::create_dir_all(sysroot.join("lib/rustlib").join(folder)).unwrap();
         }
         for file in ["src/rust/library/core/Cargo.toml", "host/bin/llc"] {
             fs::write(sysroot.join("lib/rustlib").join(file), "").unwrap();
         }
-        assert_eq!(missing_components(&sysroot, "host"), ["llvm-bitcode-linker"]);
-        fs::remove_dir_all(&sysroot).unwrap();
+        assert_eq!(missing_components(sysroot, "host"), ["llvm-bitcode-linker"]);
     }
 }

@@ -250,10 +250,9 @@ mod tests {
 
     /// An empty root, and the folder for fetched programs. (Cargo's target folder may be
     /// elsewhere.)
-    fn workspace(name: &str) -> (PathBuf, PathBuf) {
-        let root = env::temp_dir().join(format!("xtask-tool-{name}-{}", std::process::id()));
-        let _ = fs::remove_dir_all(&root);
-        let programs = target_folder(&root).join("ptxas");
+    fn workspace() -> (tempfile::TempDir, PathBuf) {
+        let root = tempfile::tempdir().unwrap();
+        let programs = target_folder(root.path()).join("ptxas");
         (root, programs)
     }
 
@@ -267,25 +266,26 @@ mod tests {
 
     #[test]
     fn only_the_known_wheel_is_taken_and_two_fetches_at_once_both_have_it() {
-        let (root, programs) = workspace("fetch");
+        let (folder, programs) = workspace();
+        let root = folder.path();
         let _ = fs::remove_dir_all(programs.join("of-a-test"));
         let known = tool(DIGEST);
         let comes = |bytes: &[u8], folder: &Path| Ok(fs::write(folder.join("x.whl"), bytes)?);
         // Another wheel: nothing of it is kept.
         let other = [WHEEL, b"x"].concat();
-        let error = known.fetch_by(&root, |_, folder| comes(&other, folder)).unwrap_err();
+        let error = known.fetch_by(root, |_, folder| comes(&other, folder)).unwrap_err();
         let error = error.to_string();
         assert!(error.starts_with("x.whl: its SHA-256 is ") && error.contains(DIGEST), "{error}");
         assert_eq!(of_the_test(&programs), ["of-a-test.lock"]);
-        let error = known.fetch_by(&root, |_, _| Ok(())).unwrap_err().to_string();
+        let error = known.fetch_by(root, |_, _| Ok(())).unwrap_err().to_string();
         assert_eq!(error, "0 files came for a-package of-a-test, and must be one");
 
         let (downloading, downloads_now) = mpsc::channel();
         let (starting, starts_now) = mpsc::channel();
-        let (known_tool, at) = (&known, &root);
+        let known_tool = &known;
         thread::scope(|scope| {
             let first = scope.spawn(move || {
-                known_tool.fetch_by(at, |address, folder| {
+                known_tool.fetch_by(root, |address, folder| {
                     assert_eq!(address, "ab/cd/ptxas.whl");
                     downloading.send(()).unwrap();
                     starts_now.recv().unwrap();
@@ -295,54 +295,54 @@ mod tests {
             downloads_now.recv().unwrap();
             let second = scope.spawn(move || {
                 starting.send(()).unwrap();
-                known_tool.fetch_by(at, |_, _| bail!("it was downloaded twice"))
+                known_tool.fetch_by(root, |_, _| bail!("it was downloaded twice"))
             });
             for program in [first, second].map(|thread| thread.join().unwrap().unwrap()) {
-                assert_eq!((&*program.release, &program.path), ("13.0", &known.fetched(&root)));
+                assert_eq!((&*program.release, &program.path), ("13.0", &known.fetched(root)));
             }
         });
         assert_eq!(of_the_test(&programs), ["of-a-test", "of-a-test.lock"]);
         assert_eq!(fs::read_dir(programs.join("of-a-test")).unwrap().count(), 1);
         fs::remove_dir_all(programs.join("of-a-test")).unwrap();
         fs::remove_file(programs.join("of-a-test.lock")).unwrap();
-        let _ = fs::remove_dir_all(root);
     }
 
     #[test]
     fn what_was_fetched_and_is_another_now_is_not_run() {
-        let (root, programs) = workspace("changed");
+        let (folder, programs) = workspace();
+        let root = folder.path();
         let known = Tool { version: "changed", ..tool(DIGEST) };
         let folder = programs.join("changed");
         let _ = fs::remove_dir_all(&folder);
         let comes = |_: &str, folder: &Path| Ok(fs::write(folder.join("x.whl"), WHEEL)?);
-        let program = known.fetch_by(&root, comes).unwrap();
-        known.fetched_program(&root).unwrap();
+        let program = known.fetch_by(root, comes).unwrap();
+        known.fetched_program(root).unwrap();
         // It would print a release, and create a file.
         let was_run = folder.join("was-run");
         let script =
             format!("#!/bin/sh\ntouch '{}'\necho 'release 13.0, V13.0'\n", was_run.display());
         fs::write(&program.path, script).unwrap();
-        let error = known.fetched_program(&root).unwrap_err().to_string();
+        let error = known.fetched_program(root).unwrap_err().to_string();
         assert!(error.starts_with("ptxas: its SHA-256 is ") && error.contains(PROGRAM), "{error}");
-        let (_, refused) = known.look(&root);
+        let (_, refused) = known.look(root);
         assert!(!was_run.exists(), "it was run");
         // The machine may have a program of its own, which comes first.
         let said = refused.iter().any(|reason| reason.contains("its SHA-256 is "));
-        assert!(said || known.find(&root).is_some_and(|found| found.path != program.path));
+        assert!(said || known.find(root).is_some_and(|found| found.path != program.path));
         // It is fetched again.
-        known.fetch_by(&root, comes).unwrap();
-        assert!(!was_run.exists() && known.fetched_program(&root).is_ok());
+        known.fetch_by(root, comes).unwrap();
+        assert!(!was_run.exists() && known.fetched_program(root).is_ok());
         fs::remove_dir_all(&folder).unwrap();
         fs::remove_file(programs.join("changed.lock")).unwrap();
-        let _ = fs::remove_dir_all(root);
     }
 
     #[test]
     fn a_machine_without_a_wheel_is_told() {
-        let (root, _) = workspace("none");
+        let (folder, _) = workspace();
         let mut tool = tool(DIGEST);
         tool.wheels[0].arch = "other";
-        let error = tool.fetch_by(&root, |_, _| panic!("there is none")).unwrap_err().to_string();
+        let error =
+            tool.fetch_by(folder.path(), |_, _| panic!("there is none")).unwrap_err().to_string();
         assert_eq!(error, format!("NVIDIA has no ptxas for {}", env::consts::ARCH));
     }
 

@@ -8,6 +8,7 @@ use std::{
 };
 
 use serde_json::Value;
+use tempfile::TempDir;
 
 const PTX: &str = "\
 .version 8.3
@@ -37,16 +38,16 @@ echo '//--------------------- .nv.shared.k --------------------------'
 echo '.section .nv.shared.k'";
 
 /// A workspace without packages. It is removed on drop.
-struct Workspace(PathBuf);
+struct Workspace(PathBuf, #[expect(dead_code, reason = "removes the folder")] TempDir);
 
 impl Workspace {
-    fn new(name: &str) -> Workspace {
-        let root = env::temp_dir().join(format!("xtask-command-{name}-{}", std::process::id()));
-        let _ = fs::remove_dir_all(&root);
+    fn new() -> Workspace {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().to_owned();
         fs::create_dir_all(root.join("gpu/ptx/sm_90a")).unwrap();
         fs::write(root.join("Cargo.toml"), "[workspace]\nresolver = \"3\"\n").unwrap();
         fs::write(root.join("gpu/ptx/sm_90a/k.ptx"), PTX).unwrap();
-        Workspace(root)
+        Workspace(root, folder)
     }
 
     /// A stand-in for a program of NVIDIA's. It prints its release, and otherwise runs `script`.
@@ -70,12 +71,6 @@ impl Workspace {
     }
 }
 
-impl Drop for Workspace {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
-
 /// The exit code, standard output and standard error.
 fn finish(command: &mut Command) -> (i32, String, String) {
     let output = command.output().unwrap();
@@ -91,7 +86,7 @@ fn is_there(program: &str) -> bool {
 
 #[test]
 fn inspect_with_every_tool() {
-    let workspace = Workspace::new("tools");
+    let workspace = Workspace::new();
     let mut command = workspace.xtask(&["inspect", "k", "--target", "sm_90a", "--json", "--sass"]);
     command.env("PTXAS", workspace.program("ptxas", PTXAS));
     command.env("NVDISASM", workspace.program("nvdisasm", NVDISASM));
@@ -108,7 +103,7 @@ fn inspect_with_every_tool() {
 
 #[test]
 fn inspect_without_tools_shows_the_ptx_alone_and_says_so() {
-    let workspace = Workspace::new("bare");
+    let workspace = Workspace::new();
     if is_there("ptxas") {
         return println!("skipped: this machine has a ptxas");
     }
@@ -142,7 +137,7 @@ fn inspect_without_tools_shows_the_ptx_alone_and_says_so() {
 /// By the names in `host kernels`.
 #[test]
 fn inspect_of_a_variant() {
-    let workspace = Workspace::new("variant");
+    let workspace = Workspace::new();
     let with = "constants=half:bf16|f16 params=\n\tmov.u32 %r2, /* simt.constant half */ 0;";
     let ptx = PTX.replace("params=", with).replace("entry k(", "entry mma_half_8(");
     let ptx = ptx.replace("=k ", "=mma_half_8 ");
@@ -163,7 +158,7 @@ fn a_wheel_that_is_not_pypis_is_refused() {
     if is_there("ptxas") {
         return println!("skipped: this machine has a ptxas");
     }
-    let workspace = Workspace::new("wheel");
+    let workspace = Workspace::new();
     let wheel = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/ptxas.whl");
     let programs = workspace.0.join("programs");
     fs::create_dir(&programs).unwrap();
@@ -195,7 +190,7 @@ fn a_wheel_that_is_not_pypis_is_refused() {
 
 #[test]
 fn inspect_of_a_specialisation() {
-    let workspace = Workspace::new("constants");
+    let workspace = Workspace::new();
     let with = "constants=a:0|1 params=\n\tmov.u32 %r2, /* simt.constant a */ 0;";
     let ptx = PTX.replace("params=", with).replace("entry k(", "entry c(").replace("=k ", "=c ");
     fs::write(workspace.0.join("gpu/ptx/sm_90a/c.ptx"), ptx).unwrap();
@@ -217,7 +212,7 @@ fn inspect_of_a_specialisation() {
 
 #[test]
 fn inspect_with_tools_that_fail() {
-    let workspace = Workspace::new("broken");
+    let workspace = Workspace::new();
     let mut command = workspace.xtask(&["inspect", "k"]);
     command.env("PTXAS", workspace.program("ptxas", "echo 'ptxas fatal   : no' >&2; exit 255"));
     let (code, _, stderr) = finish(&mut command);
@@ -231,7 +226,7 @@ fn inspect_with_tools_that_fail() {
 
 #[test]
 fn a_closed_pipe_is_no_error() {
-    let workspace = Workspace::new("pipe");
+    let workspace = Workspace::new();
     let mut command = workspace.xtask(&["inspect", "k", "--ptx"]);
     command.env("PTXAS", workspace.program("ptxas", PTXAS));
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
@@ -242,7 +237,7 @@ fn a_closed_pipe_is_no_error() {
 
 #[test]
 fn usage_errors() {
-    let workspace = Workspace::new("usage");
+    let workspace = Workspace::new();
     let tiled16 = PTX.replace(" k()", " tiled16()").replace("name=k ", "name=tiled16 ");
     fs::write(workspace.0.join("gpu/ptx/sm_90a/tiled16.ptx"), tiled16).unwrap();
     for (args, words) in [
@@ -307,7 +302,7 @@ fn usage_errors() {
 
 #[test]
 fn help_is_of_everything_or_of_a_task() {
-    let workspace = Workspace::new("help");
+    let workspace = Workspace::new();
     let help = |args: &[&str]| {
         let (code, stdout, stderr) = finish(&mut workspace.xtask(args));
         assert_eq!((code, &*stderr), (0, ""), "{args:?}");
@@ -343,7 +338,7 @@ fn help_is_of_everything_or_of_a_task() {
 
 #[test]
 fn doctor_where_host_cannot_be_built() {
-    let workspace = Workspace::new("doctor");
+    let workspace = Workspace::new();
     let mut command = workspace.xtask(&["doctor", "--json", "--offline"]);
     command.env("PTXAS", workspace.program("ptxas", PTXAS));
     let (code, stdout, stderr) = finish(&mut command);
@@ -374,7 +369,7 @@ fn doctor_where_host_cannot_be_built() {
 
 #[test]
 fn doctor_and_tools_take_cargos_target_folder() {
-    let workspace = Workspace::new("target");
+    let workspace = Workspace::new();
     let target = workspace.0.join("elsewhere/target");
     // Where --fetch would have put it.
     let fetched = target.join("ptxas/13.0.88");
@@ -399,7 +394,7 @@ fn doctor_and_tools_take_cargos_target_folder() {
 
 #[test]
 fn the_course_is_written_and_checked() {
-    let workspace = Workspace::new("course");
+    let workspace = Workspace::new();
     let course = |args: &[&str]| finish(workspace.xtask(&["course"]).args(args));
     let (code, _, stderr) = course(&[]);
     assert!(code == 1 && stderr.contains("cannot read"), "{stderr}");
@@ -438,7 +433,7 @@ fn the_course_is_written_and_checked() {
 
 #[test]
 fn what_is_to_be_tidied_is_listed() {
-    let workspace = Workspace::new("tidy");
+    let workspace = Workspace::new();
     let git = Command::new("git").args(["init", "--quiet"]).current_dir(&workspace.0).status();
     assert!(git.unwrap().success());
     fs::create_dir_all(workspace.0.join("docs")).unwrap();

@@ -1,28 +1,10 @@
 //! Standard output that nobody reads, or that cannot be written: the tasks do not panic.
 
 use std::{
-    env, fs,
-    path::{Path, PathBuf},
+    fs,
+    path::Path,
     process::{Command, Output, Stdio},
 };
-
-/// A folder of a test, removed on drop.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Folder {
-        let path = env::temp_dir().join(format!("xtask-output-{name}-{}", std::process::id()));
-        let _ = fs::remove_dir_all(&path);
-        fs::create_dir_all(&path).unwrap();
-        Folder(path)
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
 
 /// A task of this workspace.
 fn xtask(args: &[&str]) -> Command {
@@ -62,19 +44,19 @@ fn tasks(folder: &str) -> [Vec<&str>; 5] {
 
 #[test]
 fn a_closed_standard_output_is_no_error() {
-    let folder = Folder::new("closed");
-    for task in tasks(folder.0.to_str().unwrap()) {
+    let folder = tempfile::tempdir().unwrap();
+    for task in tasks(folder.path().to_str().unwrap()) {
         let done = closed(xtask(&task));
         let stderr = String::from_utf8_lossy(&done.stderr);
         assert_eq!(done.status.code(), Some(0), "{task:?}: {stderr}");
     }
-    assert!(folder.0.join("Cargo.toml").is_file());
+    assert!(folder.path().join("Cargo.toml").is_file());
 }
 
 #[test]
 fn a_full_standard_output_is_told() {
-    let folder = Folder::new("full");
-    for task in tasks(folder.0.to_str().unwrap()) {
+    let folder = tempfile::tempdir().unwrap();
+    for task in tasks(folder.path().to_str().unwrap()) {
         let done = full(xtask(&task));
         let stderr = String::from_utf8_lossy(&done.stderr);
         assert_eq!(done.status.code(), Some(1), "{task:?}: {stderr}");
@@ -85,7 +67,7 @@ fn a_full_standard_output_is_told() {
         assert!(!stderr.contains("panicked"), "{task:?}: {stderr}");
     }
     // What was asked for is there all the same.
-    assert!(folder.0.join("Cargo.toml").is_file());
+    assert!(folder.path().join("Cargo.toml").is_file());
 }
 
 #[test]
