@@ -53,10 +53,7 @@ kernels! {
     /// A barrier of the grid: each block signals that it has written, and waits for all.
     all_meet(block = (64)): |t, i, x: In<f32>, y: Out<f32>, words| {
         y[BEHIND + i] = 2.0 * x[i];
-        thread::sync_threads();
-        if t == 0 {
-            words.release_add(0, 1);
-        }
+        told(&mut words, 0);
         words.wait_for_at_least(0, BLOCKS);
         y[i] = y[BEHIND + (i + 64) % 256];
     }
@@ -72,10 +69,7 @@ kernels! {
     }
     each_has_a_word(block = (64)): |t, i, x: In<f32>, y: Out<f32>, words| {
         y[BEHIND + i] = 2.0 * x[i];
-        thread::sync_threads();
-        if t == 0 {
-            words.release_add(block(), 1);
-        }
+        told(&mut words, block());
         words.wait_for_at_least((block() + 1) % 4, 1);
         y[i] = y[BEHIND + (i + 64) % 256];
     }
@@ -94,10 +88,7 @@ kernels! {
     /// One lane of each warp asks, and broadcasts the answer.
     polls_by_votes_and_then_waits(block = (64)): |t, i, x: In<f32>, y: Out<f32>, words| {
         y[BEHIND + i] = 2.0 * x[i];
-        thread::sync_threads();
-        if t == 0 {
-            words.release_add(0, 1);
-        }
+        told(&mut words, 0);
         loop {
             let come = thread::lane_id() == 0 && words.atomic_add(0, 0) >= BLOCKS;
             if warp::any(warp::ALL, come) {
@@ -113,10 +104,7 @@ kernels! {
         for round in 0..4 {
             let buffer = BEHIND + round % 2 * 256;
             y[buffer + i] = value + 1.0;
-            thread::sync_threads();
-            if t == 0 {
-                words.release_add(0, 1);
-            }
+            told(&mut words, 0);
             words.wait_for_at_least(0, (round as u32 + 1) * BLOCKS);
             value = y[buffer + (i + 64) % 256];
         }
@@ -138,10 +126,7 @@ kernels! {
             }
             mine[part] = true;
             y[BEHIND + part * 64 + t] = 2.0 * x[part * 64 + t];
-            thread::sync_threads();
-            if t == 0 {
-                words.release_add(1, 1);
-            }
+            told(&mut words, 1);
         }
         words.wait_for_at_least(1, 8);
         for part in (0..8).filter(|&part| mine[part]) {
@@ -202,10 +187,7 @@ kernels! {
         words.wait_for_at_least(0, block() as u32);
         let before = if block() == 0 { 0.0 } else { y[i - 64] };
         y[i] = before + x[i];
-        thread::sync_threads();
-        if t == 0 {
-            words.release_add(0, 1);
-        }
+        told(&mut words, 0);
     }
     /// Parts are claimed as blocks start. So a block waits only for blocks that have started.
     looks_back_at_the_one_before(block = (64), shared = 4):
@@ -243,10 +225,7 @@ kernels! {
                 words.wait_for_at_least(filled, round as u32 + 1);
                 y[i] = y[slot + 63 - t];
             }
-            thread::sync_threads();
-            if t == 0 {
-                words.release_add(if fills { filled } else { emptied }, 1);
-            }
+            told(&mut words, if fills { filled } else { emptied });
         }
     }
     /// The block with the lock adds to a line. The last one copies the line.
@@ -262,10 +241,7 @@ kernels! {
         if given[0] == BLOCKS - 1 {
             y[256 + t] = sum;
         }
-        thread::sync_threads();
-        if t == 0 {
-            words.release_add(1, 1);
-        }
+        told(&mut words, 1);
         y[i] = 2.0 * x[i];
     }
     /// A word signals to a warp that another warp of its block has written.
@@ -369,6 +345,14 @@ kernels! {
         if lane == 0 {
             words.release_add(block(), 1);
         }
+    }
+}
+
+/// When all threads of the block are there, one signals it.
+fn told(words: &mut Out<u32>, word: usize) {
+    thread::sync_threads();
+    if thread::thread_idx_x() == 0 {
+        words.release_add(word, 1);
     }
 }
 

@@ -29,6 +29,8 @@ const fn defeat(
 /// A stage for each phase, so that none is filled again.
 const MANY: (&str, &str) = ("const STAGES: usize = 3;", "const STAGES: usize = 8;");
 const STAGES: &str = "stages in the shared memory of a block, measured 8";
+const FOUR: (&str, &str) = ("const STAGES: usize = 3;", "const STAGES: usize = 4;");
+const A_FOURTH: &str = "at most 3 stages in the shared memory of a block, measured 4";
 const TWO: (&str, &str) = ("const STAGES: usize = 3;", "const STAGES: usize = 2;");
 const FEWER_THAN_THREE: &str = "at least 3 stages in the shared memory of a block, measured";
 const NO_COPY_LEFT: &str = "waits for copies that leave a group in flight, measured 0";

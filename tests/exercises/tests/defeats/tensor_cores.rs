@@ -1,6 +1,6 @@
 //! Ways round the exercises of the tensor cores' rungs.
 
-use super::{Defeat, FEWER_THAN_THREE, MANY, NO_COPY_LEFT, STAGES, TWO, defeat};
+use super::{A_FOURTH, Defeat, FEWER_THAN_THREE, FOUR, MANY, NO_COPY_LEFT, STAGES, TWO, defeat};
 
 const MANY_OF_TWO: (&str, &str) = ("const STAGES: usize = 2;", "const STAGES: usize = 8;");
 const ONE_OF_TWO: (&str, &str) = ("const STAGES: usize = 2;", "const STAGES: usize = 1;");
@@ -34,6 +34,8 @@ const COLS_BY_LANES: &str = "                let col = first_col + warp_col + j 
                     [of(p + further, col + right), of(p + further + 1, col + right)]
                 }))\n";
 const NO_TILE: &str = "at least 24 FLOP a byte loaded from global memory, measured";
+const WAIT_FOR_ALL: (&str, &str) = ("            wait::<1>();\n", "            wait::<0>();\n");
+const NOT_AHEAD: &str = "products that begin while TMA fills another stage, measured 0";
 const PRODUCTS: &str = "waits for products that leave one in flight, measured 0";
 const ONE_BLOCK: &[(&str, &str)] = &[(
     "(thread::block_idx_x(), thread::grid_dim_x())",
@@ -75,7 +77,7 @@ pub const DEFEATS: &[Defeat] = &[
         "free_stage",
         "a_fourth_stage",
         &[
-            ("const STAGES: usize = 3;", "const STAGES: usize = 4;"),
+            FOUR,
             ("for phase in 0..STAGES - 1 {", "for phase in 0..2 {"),
             ("{ STAGES as u32 - 2 }", "1"),
             (
@@ -85,7 +87,7 @@ pub const DEFEATS: &[Defeat] = &[
         thread::sync_threads();\n",
             ),
         ],
-        "at most 3 stages in the shared memory of a block, measured 4",
+        A_FOURTH,
     ),
     defeat("free_stage", "two_stages", &[TWO], FEWER_THAN_THREE),
     defeat("free_stage", "waits_for_all", &[("{ STAGES as u32 - 2 }", "0")], NO_COPY_LEFT),
@@ -110,17 +112,12 @@ pub const DEFEATS: &[Defeat] = &[
         ],
         MBARRIERS,
     ),
-    defeat(
-        "stage_filled_again",
-        "one_stage",
-        &[("const STAGES: usize = 2;", "const STAGES: usize = 1;")],
-        "products that begin while TMA fills another stage, measured 0",
-    ),
+    defeat("stage_filled_again", "one_stage", &[ONE_OF_TWO], NOT_AHEAD),
     defeat(
         "stage_filled_again",
         "fills_at_once_and_waits",
         &[
-            ("const STAGES: usize = 2;", "const STAGES: usize = 1;"),
+            ONE_OF_TWO,
             (
                 "        if t == 0 && phase + STAGES < phases {
             begin(&mut tiles, phase + STAGES);
@@ -137,7 +134,7 @@ pub const DEFEATS: &[Defeat] = &[
         full",
             ),
         ],
-        "products that begin while TMA fills another stage, measured 0",
+        NOT_AHEAD,
     ),
     defeat(
         "stage_filled_again",
@@ -145,12 +142,7 @@ pub const DEFEATS: &[Defeat] = &[
         &[MANY_OF_TWO, ("        wait::<0>();\n", "")],
         STAGES,
     ),
-    defeat(
-        "stages_released",
-        "waits_for_all",
-        &[("            wait::<1>();\n", "            wait::<0>();\n")],
-        PRODUCTS,
-    ),
+    defeat("stages_released", "waits_for_all", &[WAIT_FOR_ALL], PRODUCTS),
     defeat(
         "stages_released",
         "never_fills_again",
@@ -163,12 +155,7 @@ pub const DEFEATS: &[Defeat] = &[
         &[MANY, ("        ring.init(1);", "        ring.init(4);")],
         STAGES,
     ),
-    defeat(
-        "released_too_early",
-        "waits_for_all",
-        &[("            wait::<1>();\n", "            wait::<0>();\n")],
-        PRODUCTS,
-    ),
+    defeat("released_too_early", "waits_for_all", &[WAIT_FOR_ALL], PRODUCTS),
     defeat(
         "released_too_early",
         "never_fills_again",

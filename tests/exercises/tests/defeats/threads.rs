@@ -1,6 +1,8 @@
 //! Ways round the exercises of the rungs from `basic` to `ladder`.
 
-use super::{Defeat, FEWER_THAN_THREE, MANY, NO_COPY_LEFT, STAGES, TWO, defeat};
+use super::{A_FOURTH, Defeat, FEWER_THAN_THREE, FOUR, MANY, NO_COPY_LEFT, STAGES, TWO, defeat};
+
+const WAIT_FOR_ALL: (&str, &str) = ("wait_group::<1>", "wait_group::<0>");
 
 const COPIES: &str =
     "        tile_a.copy_async::<1>(to, &a, row * k + a_col, row < m && a_col < k);
@@ -11,6 +13,7 @@ const PLAIN: &str =
 const PLAIN_B: &str =
     "        tile_a.copy_async::<1>(to, &a, row * k + a_col, row < m && a_col < k);
         tile_b[(to / TILE, to % TILE)] = if b_row < k && col < n { b[b_row * n + col] } else { 0.0 };\n";
+const NO_GROUP: &str = "at least 1 group of `cp.async` a phase, measured 0";
 const HALF_COPIED: &str = "at least 100 % of the bytes from global memory by `cp.async`, measured";
 /// Of the blocks along z one has all of k.
 const ONE_PART: &[(&str, &str)] = &[
@@ -65,12 +68,7 @@ pub const DEFEATS: &[Defeat] = &[
         )],
         "at least 0.45 FLOP a byte loaded from global memory, measured",
     ),
-    defeat(
-        "groups_at_the_end",
-        "waits_for_all",
-        &[("wait_group::<1>", "wait_group::<0>")],
-        "waits for copies that leave a group in flight, measured 0",
-    ),
+    defeat("groups_at_the_end", "waits_for_all", &[WAIT_FOR_ALL], NO_COPY_LEFT),
     defeat(
         "groups_at_the_end",
         "never_fills_again",
@@ -86,43 +84,13 @@ pub const DEFEATS: &[Defeat] = &[
         ],
         STAGES,
     ),
-    defeat(
-        "groups_at_the_end",
-        "copies_by_threads",
-        &[(COPIES, PLAIN)],
-        "at least 1 group of `cp.async` a phase, measured 0",
-    ),
-    defeat(
-        "wait_for_copies",
-        "copies_by_threads",
-        &[(COPIES, PLAIN)],
-        "at least 1 group of `cp.async` a phase, measured 0",
-    ),
+    defeat("groups_at_the_end", "copies_by_threads", &[(COPIES, PLAIN)], NO_GROUP),
+    defeat("wait_for_copies", "copies_by_threads", &[(COPIES, PLAIN)], NO_GROUP),
     defeat("wait_for_copies", "b_by_threads", &[(COPIES, PLAIN_B)], HALF_COPIED),
-    defeat(
-        "zeros_of_a_copy",
-        "copies_by_threads",
-        &[(COPIES, PLAIN)],
-        "at least 1 group of `cp.async` a phase, measured 0",
-    ),
-    defeat(
-        "one_stage_too_far",
-        "a_fourth_stage",
-        &[("const STAGES: usize = 3;", "const STAGES: usize = 4;")],
-        "at most 3 stages in the shared memory of a block, measured 4",
-    ),
-    defeat(
-        "one_stage_too_far",
-        "two_stages",
-        &[TWO, ("wait_group::<1>", "wait_group::<0>")],
-        FEWER_THAN_THREE,
-    ),
-    defeat(
-        "one_stage_too_far",
-        "waits_for_all",
-        &[("wait_group::<1>", "wait_group::<0>")],
-        NO_COPY_LEFT,
-    ),
+    defeat("zeros_of_a_copy", "copies_by_threads", &[(COPIES, PLAIN)], NO_GROUP),
+    defeat("one_stage_too_far", "a_fourth_stage", &[FOUR], A_FOURTH),
+    defeat("one_stage_too_far", "two_stages", &[TWO, WAIT_FOR_ALL], FEWER_THAN_THREE),
+    defeat("one_stage_too_far", "waits_for_all", &[WAIT_FOR_ALL], NO_COPY_LEFT),
     defeat("one_stage_too_far", "b_by_threads", &[(COPIES, PLAIN_B)], HALF_COPIED),
     defeat("parts_of_a_sum", "one_part", ONE_PART, NO_ADDITION),
     defeat("parts_of_a_sum", "first_part", FIRST_PART, ALL_LOADED),
