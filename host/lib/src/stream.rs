@@ -212,63 +212,23 @@ impl Stream {
         self.cuda.as_ref()
     }
 
-    /// Hands `launch` memory of `len` elements, which `take` takes from what the stream keeps. Of
-    /// no elements there is nothing to keep.
+    /// Hands `launch` memory of `len` elements, which `take` takes from what the stream keeps:
+    /// `Kept::with_workspace` and so on. Of no elements there is nothing to keep.
     ///
     /// # Errors
     /// [`Error::Capture`](crate::Error::Capture) in a capture of another library, whose graph would
     /// keep its addresses; [`Error::OutOfMemory`](crate::Error::OutOfMemory); those of `launch`.
-    fn of_kept<T: Pod, R, L: FnOnce(&mut Buffer<T>) -> Result<R>>(
+    pub(crate) fn of_kept<T: Pod, R, L: FnOnce(&mut Buffer<T>) -> Result<R>>(
         &self,
+        take: impl FnOnce(&Kept, Allocator, usize, L) -> Result<R>,
         len: usize,
         launch: L,
-        take: impl FnOnce(&Kept, Allocator, usize, L) -> Result<R>,
     ) -> Result<R> {
         if len == 0 {
             return launch(&mut self.device.uninit(0)?);
         }
         let allocator: Allocator = (&self.device, &|bytes| self.may_allocate(bytes));
         self.in_no_capture(|| take(&self.kept, allocator, len, launch))
-    }
-
-    /// Hands `launch` a workspace of so many bytes. Nothing else uses it before the launches on
-    /// this stream that `launch` makes. The stream keeps it for the next one.
-    ///
-    /// # Errors
-    /// Those of [`of_kept`](Self::of_kept), as of the functions below.
-    pub(crate) fn with_workspace<R>(
-        &self,
-        bytes: usize,
-        launch: impl FnOnce(&mut Buffer<u8>) -> Result<R>,
-    ) -> Result<R> {
-        self.of_kept(bytes, launch, Kept::with_workspace)
-    }
-
-    /// As [`with_workspace`](Self::with_workspace), for the sums of partial products.
-    pub(crate) fn with_partials<R>(
-        &self,
-        bytes: usize,
-        launch: impl FnOnce(&mut Buffer<u8>) -> Result<R>,
-    ) -> Result<R> {
-        self.of_kept(bytes, launch, Kept::with_partials)
-    }
-
-    /// Hands `launch` words that are zero. The kernels that it launches leave them zero.
-    pub(crate) fn with_zeros<R>(
-        &self,
-        len: usize,
-        launch: impl FnOnce(&mut Buffer<u32>) -> Result<R>,
-    ) -> Result<R> {
-        self.of_kept(len, launch, Kept::with_zeros)
-    }
-
-    /// Hands `launch` the stream's counters: `len` words that are zero at first.
-    pub(crate) fn with_counters<R>(
-        &self,
-        len: usize,
-        launch: impl FnOnce(&mut Buffer<u32>) -> Result<R>,
-    ) -> Result<R> {
-        self.of_kept(len, launch, Kept::with_counters)
     }
 
     /// Reads the counters `first` and `first + 1` as one number, the low word first. 0 if no kernel

@@ -68,14 +68,14 @@ pub(super) fn counted(
 mod tests {
     use gpu::kernels::emulated::stream_counters::LEN;
 
-    use crate::{Compute, Device, Gemm, Matrix};
+    use crate::{Compute, Device, Gemm, Matrix, stream::Kept};
 
     /// The low word overflows into the high word.
     #[test]
     fn more_than_a_word_counts() {
         let device = Device::cpu();
         let stream = device.stream().unwrap();
-        stream.with_counters(LEN, |board| board.write(0, &[u32::MAX - 40])).unwrap();
+        stream.of_kept(Kept::with_counters, LEN, |board| board.write(0, &[u32::MAX - 40])).unwrap();
         let a = Matrix::from_row_major(&device, 20, 1, &[f32::NAN; 20]).unwrap();
         let b = Matrix::from_row_major(&device, 1, 5, &[1.0; 5]).unwrap();
         let mut c = Matrix::zeros(&device, 20, 5).unwrap();

@@ -7,7 +7,7 @@ use crate::buffer::Storage;
 use crate::{buffer::Buffer, device::Device, error::Result};
 
 /// Where memory is allocated, and a check that so many bytes may be allocated now.
-pub(super) type Allocator<'a> = (&'a Device, &'a dyn Fn(usize) -> Result<()>);
+pub(crate) type Allocator<'a> = (&'a Device, &'a dyn Fn(usize) -> Result<()>);
 
 /// What a stream keeps. Work on a stream runs in order, so one of each serves all launches.
 #[derive(Debug, Default)]
@@ -33,7 +33,9 @@ fn owned<T>(mutex: Mutex<T>) -> T {
 }
 
 impl Kept {
-    pub(super) fn with_workspace<R>(
+    /// Hands `launch` a workspace of so many bytes. Nothing else uses it before the launches on the
+    /// stream that `launch` makes. It is kept for the next one.
+    pub(crate) fn with_workspace<R>(
         &self,
         allocator: Allocator,
         bytes: usize,
@@ -42,7 +44,8 @@ impl Kept {
         with_kept(&self.workspace, allocator, bytes, launch)
     }
 
-    pub(super) fn with_partials<R>(
+    /// As [`with_workspace`](Self::with_workspace), for the sums of partial products.
+    pub(crate) fn with_partials<R>(
         &self,
         allocator: Allocator,
         bytes: usize,
@@ -51,7 +54,8 @@ impl Kept {
         with_kept(&self.partials, allocator, bytes, launch)
     }
 
-    pub(super) fn with_zeros<R>(
+    /// Hands `launch` words that are zero. The kernels that it launches leave them zero.
+    pub(crate) fn with_zeros<R>(
         &self,
         (device, may_allocate): Allocator,
         len: usize,
@@ -72,7 +76,8 @@ impl Kept {
         Ok(done)
     }
 
-    pub(super) fn with_counters<R>(
+    /// Hands `launch` the stream's counters: `len` words that are zero at first.
+    pub(crate) fn with_counters<R>(
         &self,
         (device, may_allocate): Allocator,
         len: usize,

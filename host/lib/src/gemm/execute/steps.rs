@@ -18,7 +18,7 @@ use crate::{
         prepared::Prepared,
         scalar::Kernel,
     },
-    stream::Stream,
+    stream::{Kept, Stream},
 };
 
 /// The plan of a choice for these operands.
@@ -86,12 +86,12 @@ pub(in crate::gemm) unsafe fn execute(
     let no_bias = AnyView::nothing(&empty, matrices.c.element());
     let no_scales = AnyView::nothing(&empty, ElementType::of::<f32>());
     let bytes = |len: usize, of: ElementType| len.saturating_mul(of.bytes);
-    stream.with_partials(bytes(plan.partials, of_sums), |partials| {
+    stream.of_kept(Kept::with_partials, bytes(plan.partials, of_sums), |partials| {
         executor.prepare(partials)?;
-        stream.with_workspace(bytes(plan.workspace, of_workspace), |workspace| {
+        stream.of_kept(Kept::with_workspace, bytes(plan.workspace, of_workspace), |workspace| {
             executor.prepare(workspace)?;
-            stream.with_zeros(plan.zeros, |zeros| {
-                stream.with_counters(plan.counters, |counters| {
+            stream.of_kept(Kept::with_zeros, plan.zeros, |zeros| {
+                stream.of_kept(Kept::with_counters, plan.counters, |counters| {
                     let memories = Memories {
                         bias: matrices.bias.unwrap_or(no_bias),
                         scales: matrices.scales.unwrap_or([no_scales; 2]),
