@@ -15,7 +15,7 @@ use std::{fs, path::Path};
 use serde_json::Value;
 
 use self::{
-    common::{fails, finish, host, objects, on, succeeds},
+    common::{fails, finish, host, objects, on, shows, succeeds},
     cublas::with_cublas,
     rows::{cpu, cuda, folder, is_complete, is_measured, number, table, text},
 };
@@ -146,8 +146,7 @@ fn a_library_that_is_not_there_is_left_out_with_a_note() {
 #[test]
 fn a_library_in_tf32_is_told_by_its_error() {
     let args = cuda(&["--vs", "cublas", "--sizes", "20"]);
-    let stdout = succeeds(with_cublas("tf32", &args));
-    assert!(stdout.contains("NOT fp32"), "{stdout}");
+    shows(with_cublas("tf32", &args), &["NOT fp32"]);
     let json = [&args[..], &["--json"]].concat();
     let mut command = with_cublas("tf32", &json);
     command.env("NVIDIA_TF32_OVERRIDE", "1");

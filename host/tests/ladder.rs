@@ -12,7 +12,7 @@ use std::fs;
 use serde_json::Value;
 
 use self::common::{
-    fails, finish, has_no_noise, host, is_interrupted, objects, on, prints, succeeds,
+    fails, finish, has_no_noise, host, is_interrupted, objects, on, prints, shows, succeeds,
 };
 use self::rows::{folder, text};
 
@@ -284,11 +284,7 @@ fn the_ladder_of_bf16_is_verified_and_counted() {
         let by_tma = access == gpu::registry::Access::Tma;
         assert_eq!(counted["tma_load_bytes"].is_number(), by_tma, "{line}");
     }
-    let (code, stdout, _) = finish(host(&args(&more[..4])));
-    assert!(
-        code == 0 && stdout.contains("   bf16, on cpu") && stdout.contains("TMA KiB"),
-        "{stdout}"
-    );
+    shows(host(&args(&more[..4])), &["   bf16, on cpu", "TMA KiB"]);
     let stdout = prints(host(&["explain", "tensor_cluster"]));
     for part in ["\nrung      9 of 10: ", "\non paper  128.00 FLOP a byte\ncounted   128.000 FLOP"]
     {

@@ -10,7 +10,7 @@ use std::fs;
 use host::gpu::registry::KERNELS;
 
 use self::{
-    common::{fails, host, succeeds},
+    common::{fails, host, shows},
     folder::Folder,
 };
 
@@ -19,8 +19,7 @@ fn a_report_of_the_cpu_in_little_time() {
     let folder = Folder::new();
     let at = folder.text("new/report");
     let args = ["report", &at, "--device", "cpu", "--seconds", "5", "--commit", "abc123"];
-    let stdout = succeeds(host(&args));
-    assert!(stdout.contains(" 0 wrong, ") && stdout.contains(" 0 failures"), "{stdout}");
+    shows(host(&args), &[" 0 wrong, ", " 0 failures"]);
     let report = fs::read_to_string(folder.path("new/report/report.md")).unwrap();
     let has = |line: &str| assert!(report.contains(line), "`{line}` is missing: {report}");
     has("# Report: ");
@@ -49,8 +48,7 @@ fn what_there_is_no_time_for_is_named() {
     let folder = Folder::new();
     // Less than it takes to begin.
     let args = ["report", &folder.text("new"), "--device", "cpu", "--seconds", "0.001"];
-    let stdout = succeeds(host(&args));
-    assert!(stdout.contains(" 0 products verified, 0 wrong, 0 sizes timed, "), "{stdout}");
+    shows(host(&args), &[" 0 products verified, 0 wrong, 0 sizes timed, "]);
     let report = fs::read_to_string(folder.path("new/report.md")).unwrap();
     let kernels = report.lines().filter_map(|line| {
         let of = line.strip_prefix("- verification of ")?;

@@ -4,7 +4,7 @@ use std::{fs, path::Path};
 
 use ::host::gpu::registry::{self, Product};
 
-use crate::common::{fails, finish, has_no_noise, host, objects, on, succeeds};
+use crate::common::{fails, finish, has_no_noise, host, objects, on, shows, succeeds};
 
 #[test]
 fn a_benchmark_compares_kernels_at_sizes() {
@@ -28,11 +28,7 @@ fn a_benchmark_compares_kernels_at_sizes() {
         assert!(number("ratio") <= number("ratio_high"), "{line}");
         assert!(number("max_err_over_bound") <= 1.0 && number("tflops") > 0.0, "{line}");
     }
-    let (code, stdout, _) = finish(host(&args));
-    assert!(
-        code == 0 && stdout.contains("95 % interval") && stdout.contains("tiled16"),
-        "{stdout}"
-    );
+    shows(host(&args), &["95 % interval", "tiled16"]);
 }
 
 #[test]
@@ -137,8 +133,7 @@ fn is_lesson(name: &str) -> bool {
 /// program may get, and what it does get comes first.
 #[test]
 fn a_benchmark_without_names_compares_what_its_help_says() {
-    let (code, help, _) = finish(host(&["bench", "--help"]));
-    assert!(code == 0 && help.contains("then the library's kernels for them"), "{help}");
+    shows(host(&["bench", "--help"]), &["then the library's kernels for them"]);
     let kernels = compared(&[]);
     assert_eq!(kernels[0], ("basic".into(), "named".into()));
     assert!(kernels.iter().any(|(name, _)| name == "gemm_f32_64x64x16"), "{kernels:?}");

@@ -6,7 +6,7 @@ use host::{Layout, Type, npy::Writer, operands};
 use tempfile::TempDir;
 
 use crate::{
-    common::{finish, host, on},
+    common::{finish, host, on, shows},
     shell::under,
 };
 
@@ -132,16 +132,13 @@ fn without_threads_the_first_one_does_it_all() {
         command.env("RUST_MIN_STACK", (1u64 << 50).to_string());
         command
     };
-    let (code, stdout, stderr) = finish(alone(&["--m", "200", "--n", "300", "--k", "100"]));
-    assert!(code == 0 && stdout.contains("verified"), "{stderr}");
-    let (code, stdout, stderr) = finish(alone(&["check", "--m", "40", "--n", "33", "--k", "17"]));
-    assert!(code == 0 && stdout.contains("clean"), "{stderr}");
+    shows(alone(&["--m", "200", "--n", "300", "--k", "100"]), &["verified"]);
+    shows(alone(&["check", "--m", "40", "--n", "33", "--k", "17"]), &["clean"]);
     let args =
         ["gemm", "--device", "cpu", "--device-memory-limit", "200K", "--a", &a, "--b", &b, "--out"];
     for (mut command, file) in [(host(&args), &c), (alone(&args), &d)] {
         command.arg(file);
-        let (code, stdout, stderr) = finish(command);
-        assert!(code == 0 && stdout.contains("verified"), "{stdout}{stderr}");
+        shows(command, &["verified"]);
     }
     assert_eq!(fs::read(c).unwrap(), fs::read(d).unwrap());
 }

@@ -6,7 +6,7 @@ use host::{Layout, Type, npy::Writer};
 use serde_json::Value;
 
 use crate::{
-    common::{finish, host, object, objects, succeeds},
+    common::{finish, host, object, objects, shows, succeeds},
     with,
 };
 
@@ -117,10 +117,8 @@ fn a_product_of_f64_is_verified() {
             );
         }
     }
-    let (_, stdout, _) = finish(host(&with(&["--type", "f64"])));
-    assert!(stdout.contains("C 100x70   f64, row-major, uniform, seed 1\n"), "{stdout}");
-    let (code, stdout, stderr) = finish(host(&with(&["--type", "f64", "--plan"])));
-    assert!(code == 0 && stdout.contains("f64"), "{stdout}{stderr}");
+    shows(host(&with(&["--type", "f64"])), &["C 100x70   f64, row-major, uniform, seed 1\n"]);
+    shows(host(&with(&["--type", "f64", "--plan"])), &["f64"]);
 }
 
 #[test]

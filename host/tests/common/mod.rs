@@ -47,6 +47,17 @@ pub fn succeeds(command: Command) -> String {
     stdout
 }
 
+/// The same of one whose standard output has all of these parts.
+#[track_caller]
+pub fn shows(command: Command, parts: &[&str]) -> String {
+    let run = format!("{command:?}");
+    let stdout = succeeds(command);
+    for part in parts {
+        assert!(stdout.contains(part), "{run}: `{part}` is missing: {stdout}");
+    }
+    stdout
+}
+
 /// The same of one that says nothing else.
 #[track_caller]
 pub fn prints(command: Command) -> String {
