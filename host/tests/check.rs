@@ -5,10 +5,11 @@
 
 mod common;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use self::common::{
-    fails, finish, has_no_noise, host, is_interrupted, object, objects, prints, shows, succeeds,
+    fails, finish, has, has_no_noise, host, is_interrupted, object, objects, prints, shows,
+    succeeds,
 };
 
 /// `check` of a small product, with more arguments.
@@ -82,8 +83,7 @@ fn kernels_of_two_byte_elements_are_checked_on_operands_of_these() {
         }
     }
     let object = object(check(&["--json", "--kernel", "wgmma_bf16_f32_128x256x64_nn"]));
-    assert_eq!((&object["dtype"], &object["out_dtype"]), (&"bf16".into(), &"f32".into()));
-    assert_eq!((&object["clean"], &object["verified"]), (&true.into(), &true.into()), "{object}");
+    has(&object, json!({"dtype": "bf16", "out_dtype": "f32", "clean": true, "verified": true}));
 }
 
 /// And the layouts of A and B.
@@ -140,20 +140,11 @@ fn scales_are_checked() {
 fn json_is_one_object_with_the_agreed_keys() {
     let stdout = prints(check(&["--json", "--kernel", "basic", "--seed", "9"]));
     let [object] = &objects(&stdout)[..] else { panic!("{stdout}") };
-    for (key, value) in [("m", 40), ("n", 33), ("k", 17), ("seed", 9)] {
-        assert_eq!(object[key], value, "{key}");
-    }
-    for (key, value) in
-        [("kernel", "basic"), ("dtype", "f32"), ("out_dtype", "f32"), ("trans", "nn")]
-    {
-        assert_eq!(object[key], value, "{key}");
-    }
-    for key in ["clean", "verified", "exact_on_integers"] {
-        assert_eq!(object[key], true, "{key}");
-    }
-    assert_eq!(object["findings"].as_array().map(Vec::len), Some(0), "{stdout}");
+    has(object, json!({"m": 40, "n": 33, "k": 17, "seed": 9}));
+    has(object, json!({"kernel": "basic", "dtype": "f32", "out_dtype": "f32", "trans": "nn"}));
+    has(object, json!({"clean": true, "verified": true, "exact_on_integers": true}));
     let orders = ["forward", "reverse", "random:9", "random:10"];
-    assert_eq!(object["orders"], Value::from(orders.to_vec()));
+    has(object, json!({"findings": [], "orders": orders}));
     for key in ["max_abs_err", "max_err_over_bound", "seconds"] {
         assert!(object[key].as_f64().unwrap() > 0.0, "{key}: {stdout}");
     }
@@ -199,8 +190,7 @@ fn an_empty_inner_size_is_checked_and_an_empty_c_is_not() {
 #[test]
 fn a_kernel_of_f64_is_checked_and_compared_in_f64() {
     let object = object(check(&["--json", "--kernel", "gemm_f64_64x64x16"]));
-    assert_eq!((&object["dtype"], &object["out_dtype"]), (&"f64".into(), &"f64".into()));
-    assert_eq!((&object["clean"], &object["verified"]), (&true.into(), &true.into()), "{object}");
+    has(&object, json!({"dtype": "f64", "out_dtype": "f64", "clean": true, "verified": true}));
     // Far below what a sum in f32 could reach.
     let error = object["max_abs_err"].as_f64().unwrap();
     assert!(error <= 1e-13, "{object}");

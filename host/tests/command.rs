@@ -31,10 +31,10 @@ mod types;
 
 use std::{io::Read, process::Stdio};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use self::common::{
-    fails, finish, has_no_noise, host, is_interrupted, object, objects, on, shows, succeeds,
+    fails, finish, has, has_no_noise, host, is_interrupted, object, objects, on, shows, succeeds,
 };
 
 const SIZES: [&str; 6] = ["--m", "100", "--n", "70", "--k", "51"];
@@ -56,17 +56,13 @@ fn a_product_is_one_clear_result() {
 #[test]
 fn a_product_in_json_is_one_object_with_the_agreed_keys() {
     let object = &object(host(&with(&["--json", "--kernel", "tiled16", "--seed", "7"])));
-    for (key, value) in [("m", 100), ("n", 70), ("k", 51), ("seed", 7), ("iters", 1)] {
-        assert_eq!(object[key], value, "{key}");
-    }
-    for (key, value) in [("device", "cpu"), ("kernel", "tiled16"), ("dtype", "f32")] {
-        assert_eq!(object[key], value, "{key}");
-    }
+    has(object, json!({"m": 100, "n": 70, "k": 51, "seed": 7, "iters": 1}));
+    has(object, json!({"device": "cpu", "kernel": "tiled16", "dtype": "f32"}));
+    has(object, json!({"verified": true, "compared": 7000}));
     for key in ["time_us", "gflops", "max_abs_err", "max_err_over_bound"] {
         assert!(object[key].as_f64().unwrap() > 0.0, "{key}: {object}");
     }
     assert!(object["max_err_over_bound"].as_f64().unwrap() <= 1.0, "{object}");
-    assert_eq!((&object["verified"], &object["compared"]), (&true.into(), &7000.into()));
     has_no_noise(object);
 }
 
@@ -100,11 +96,9 @@ fn a_product_of_every_kind_of_data_is_verified() {
         for verify in ["auto", "full", "sample"] {
             let object = &object(host(&with(&["--init", init, "--verify", verify, "--json"])));
             let level = if verify == "auto" { "full" } else { verify };
-            assert_eq!((&object["init"], &object["verify"]), (&init.into(), &level.into()));
-            assert_eq!(object["verified"], true, "{object}");
+            has(object, json!({"init": init, "verify": level, "verified": true}));
             let (compared, projections) = if level == "full" { (7000, 0) } else { (4096, 16) };
-            assert_eq!(object["compared"], compared, "{object}");
-            assert_eq!(object["projections"], projections, "{object}");
+            has(object, json!({"compared": compared, "projections": projections}));
             let error = object["max_abs_err"].as_f64().unwrap();
             assert_eq!(error == 0.0, init == "int", "{object}");
             // One row of A and one column of B have a NaN: one row and one column of C must be NaN.
@@ -130,8 +124,7 @@ fn a_product_that_is_not_compared_is_not_called_verified() {
         "{stdout}"
     );
     let object = &object(host(&with(&["--verify", "none", "--json"])));
-    assert_eq!((&object["verified"], &object["verify"]), (&Value::Null, &"none".into()));
-    assert_eq!((&object["compared"], &object["max_abs_err"]), (&0.into(), &Value::Null));
+    has(object, json!({"verified": null, "verify": "none", "compared": 0, "max_abs_err": null}));
 }
 
 #[test]
@@ -251,11 +244,8 @@ fn a_wrong_c_is_called_wrong() {
 
         let (code, stdout, _) = finish(on("kernels=1", &[&args[..], &["--json"]].concat()));
         let object = &objects(&stdout)[0];
-        assert_eq!((code, &object["verified"]), (1, &false.into()), "{stdout}");
-        assert_eq!(
-            (&object["exact_on_integers"], &object["max_abs_err"]),
-            (&false.into(), &Value::Null)
-        );
+        assert_eq!(code, 1, "{stdout}");
+        has(object, json!({"verified": false, "exact_on_integers": false, "max_abs_err": null}));
     }
     let bench = ["bench", "--sizes", "20", "--device", "cuda", "--seconds", "0.01"];
     let (code, stdout, stderr) = finish(on("kernels=1", &bench));

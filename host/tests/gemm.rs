@@ -18,7 +18,8 @@ use std::{
 };
 
 use self::common::{
-    fails, finish, has_no_noise, host, is_interrupted, object, objects, on, prints, shows, succeeds,
+    fails, finish, has, has_no_noise, host, is_interrupted, object, objects, on, prints, shows,
+    succeeds,
 };
 use self::folder::Folder;
 use gpu::registry::{KERNELS, Type};
@@ -27,6 +28,7 @@ use host::{
     npy::{Element, Header, Reader, Writer},
     operands,
 };
+use serde_json::{Value, json};
 
 /// A file written by NumPy (`lib/tests/data/npy/make.py`).
 fn numpys(name: &str) -> String {
@@ -124,7 +126,7 @@ fn what_is_too_large_for_its_file_is_told() {
 
 /// The bits of a file after its header, and the JSON object.
 #[track_caller]
-fn bits(command: Command, out: &str) -> (Vec<u8>, serde_json::Value) {
+fn bits(command: Command, out: &str) -> (Vec<u8>, Value) {
     let object = object(command);
     (fs::read(out).unwrap(), object)
 }
@@ -185,8 +187,9 @@ fn a_sample_is_compared_in_blocks_too() {
     let b = folder.random("b.npy", 100, 170, Type::F32, Layout::RowMajor);
     let more = ["--verify", "sample", "--device-memory-limit", "150K", "--json"];
     let (_, object) = bits(gemm(&a, &b, &folder.text("o.npy"), &more), &folder.text("o.npy"));
-    assert_eq!((&object["verify"], &object["verified"]), (&"sample".into(), &true.into()));
-    assert_eq!((&object["compared"], &object["projections"]), (&4096.into(), &16.into()));
+    let sampled =
+        json!({"verify": "sample", "verified": true, "compared": 4096, "projections": 16});
+    has(&object, sampled);
     let none = |more: &[&str]| {
         gemm(&a, &b, &folder.text("o.npy"), &[&["--verify", "none"], more].concat())
     };
@@ -259,19 +262,13 @@ fn json_says_what_the_lines_say() {
     let product = |more: &[&str]| object(gemm(&numpys("a_f4"), &numpys("b_f4"), &out, more));
     let object = product(&["--json"]);
     has_no_noise(&object);
-    for (key, value) in [("m", 7), ("n", 9), ("k", 5), ("compared", 63), ("read_bytes", 320)] {
-        assert_eq!(object[key], value, "{object}");
-    }
-    assert_eq!((&object["dtype"], &object["out_type"]), (&"f32".into(), &"f4".into()));
-    assert_eq!((&object["device"], &object["verify"]), (&"cpu".into(), &"full".into()));
-    assert_eq!(object["verified"], true);
+    has(&object, json!({"m": 7, "n": 9, "k": 5, "compared": 63, "read_bytes": 320}));
+    has(&object, json!({"dtype": "f32", "out_type": "f4", "device": "cpu"}));
+    has(&object, json!({"verify": "full", "verified": true}));
     // No kernel needs a workspace, so any limit is enough.
-    assert_eq!(
-        (&object["workspace_limit"], &object["workspace_bytes"]),
-        (&(256 << 20).into(), &0.into())
-    );
+    has(&object, json!({"workspace_limit": 256 << 20, "workspace_bytes": 0}));
     let object = product(&["--json", "--workspace-limit", "0"]);
-    assert_eq!((&object["workspace_limit"], &object["verified"]), (&0.into(), &true.into()));
+    has(&object, json!({"workspace_limit": 0, "verified": true}));
 }
 
 /// A row with a NaN. With slices it is recomputed.

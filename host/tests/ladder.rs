@@ -9,10 +9,10 @@ mod rows;
 
 use std::fs;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use self::common::{
-    fails, finish, has_no_noise, host, is_interrupted, objects, on, prints, shows, succeeds,
+    fails, finish, has, has_no_noise, host, is_interrupted, objects, on, prints, shows, succeeds,
 };
 use self::rows::{folder, text};
 
@@ -65,10 +65,7 @@ fn every_rung_is_there_verified_and_counted_as_on_paper() {
     let counted = &basic["counted"];
     assert!(near(&basic["flop_per_byte_derived"], 0.25), "{basic}");
     assert!(near(&counted["flop_per_byte"], 0.25), "{basic}");
-    assert_eq!(
-        (&counted["m"], &counted["n"], &counted["k"]),
-        (&256.into(), &256.into(), &64.into())
-    );
+    has(counted, json!({"m": 256, "n": 256, "k": 64}));
     assert!(near(&counted["fma_per_warp"], 64.0), "{basic}");
     assert!(near(&counted["sectors_per_request"], 2.0), "{basic}");
     assert_eq!(counted["wavefronts_per_request"], Value::Null);
@@ -272,8 +269,8 @@ fn the_ladder_of_bf16_is_verified_and_counted() {
     assert_eq!((lines.len(), rungs.len()), (10, 10), "{stdout}");
     for (line, (entry, rung)) in lines.iter().zip(rungs) {
         let name = entry.name();
-        assert_eq!((&line["kernel"], &line["dtype"]), (&name.into(), &"bf16".into()));
-        assert_eq!((&line["verified"], &line["exact_on_integers"]), (&true.into(), &true.into()));
+        has(line, json!({"kernel": name, "dtype": "bf16"}));
+        has(line, json!({"verified": true, "exact_on_integers": true}));
         let counted = &line["counted"];
         assert!(near(&counted["flop_per_byte"], rung.flop_per_byte), "{line}");
         assert!(

@@ -7,9 +7,9 @@ mod common;
 use std::{collections::BTreeMap, fs};
 
 use gpu::registry::{self, Type};
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use self::common::{fails, finish, host, objects, prints};
+use self::common::{fails, finish, has, host, objects, prints};
 
 /// The page that the command writes, with these arguments.
 fn page(args: &[&str]) -> String {
@@ -93,10 +93,7 @@ fn a_page_has_the_trace_in_it_and_needs_nothing_else() {
         page.contains("<h1>tiled_conflicts: 16 x 16 tiles, B's transposed in shared memory</h1>")
     );
     let [data] = &data(&page)[..] else { panic!("one picture") };
-    assert_eq!(
-        (&data["kernel"], &data["left_out_requests"]),
-        (&"tiled_conflicts".into(), &0.into())
-    );
+    has(data, json!({"kernel": "tiled_conflicts", "left_out_requests": 0}));
     let sums = sums(data["requests"].as_array().unwrap().iter());
     // 8 wavefronts for each of the 16 stores to B's tile in two phases, one for each of those to
     // A's.

@@ -3,10 +3,11 @@
 
 mod common;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use self::common::{
-    fails, finish, has_no_noise, host, is_interrupted, object, objects, on, prints, shows, succeeds,
+    fails, finish, has, has_no_noise, host, is_interrupted, object, objects, on, prints, shows,
+    succeeds,
 };
 
 /// `profile` of a small aligned product, with more arguments.
@@ -76,19 +77,11 @@ fn arithmetic_by_operators_is_said_not_to_be_counted() {
 fn json_is_one_object_with_everything() {
     let stdout = prints(host(&args(&["--json", "--kernel", "tiled16", "--seed", "9"])));
     let [object] = &objects(&stdout)[..] else { panic!("{stdout}") };
-    for (key, value) in
-        [("m", 64), ("n", 64), ("k", 32), ("seed", 9), ("blocks", 16), ("sampled", 16)]
-    {
-        assert_eq!(object[key], value, "{key}");
-    }
-    assert_eq!((&object["kernel"], &object["clean"]), (&"tiled16".into(), &true.into()));
-    assert_eq!(object["grids"].to_string(), "[[4,4]]");
+    has(object, json!({"m": 64, "n": 64, "k": 32, "seed": 9, "blocks": 16, "sampled": 16}));
+    has(object, json!({"kernel": "tiled16", "clean": true, "grids": [[4, 4]]}));
     assert_eq!(object["flop"], 2.0 * 64.0 * 64.0 * 32.0);
     let sectors = "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum";
-    assert_eq!(
-        (&object["totals"][sectors], &object["totals"]["barriers"]),
-        (&2048.into(), &512.into())
-    );
+    has(&object["totals"], json!({sectors: 2048, "barriers": 512}));
     let merged = object["totals_merged"].as_object().unwrap();
     assert_eq!(
         (merged.len(), &merged["smsp__sass_inst_executed_op_shared_ld.sum"]),

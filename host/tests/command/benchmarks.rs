@@ -3,8 +3,9 @@
 use std::{fs, path::Path};
 
 use ::host::gpu::registry::{self, Product};
+use serde_json::json;
 
-use crate::common::{fails, finish, has_no_noise, host, objects, on, shows, succeeds};
+use crate::common::{fails, finish, has, has_no_noise, host, objects, on, shows, succeeds};
 
 #[test]
 fn a_benchmark_compares_kernels_at_sizes() {
@@ -17,9 +18,8 @@ fn a_benchmark_compares_kernels_at_sizes() {
         .iter()
         .zip([[40, 40, 40], [30, 20, 10]].into_iter().flat_map(|s| [("tiled16", s), ("basic", s)]))
     {
-        assert_eq!(line["kernel"], kernel);
-        assert_eq!((&line["m"], &line["n"], &line["k"]), (&m.into(), &n.into(), &k.into()));
-        assert_eq!((&line["baseline"], &line["verified"]), (&"tiled16".into(), &true.into()));
+        has(line, json!({"m": m, "n": n, "k": k, "kernel": kernel}));
+        has(line, json!({"baseline": "tiled16", "verified": true}));
         assert!(line["rounds"].as_u64().unwrap() >= 7 && line["seed"] == 5, "{line}");
         has_no_noise(line);
         let number = |key: &str| line[key].as_f64().unwrap();

@@ -93,6 +93,14 @@ pub fn fails(command: Command, code: i32, words: &[&str]) {
     }
 }
 
+/// Checks that an object has these values among others.
+#[track_caller]
+pub fn has(object: &Value, values: Value) {
+    for (key, value) in values.as_object().unwrap() {
+        assert_eq!(object[key], *value, "{key}: {object}");
+    }
+}
+
 pub fn objects(stdout: &str) -> Vec<Value> {
     stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
