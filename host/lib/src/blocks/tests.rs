@@ -475,25 +475,22 @@ fn whoever_fails_ends_all_and_is_heard() {
             .map(drop)
             .map_err(|error| error.to_string())
     };
-    let never = usize::MAX;
+    let kernel = "gemm_f32_64x64x16";
     let broken = || Error::argument("disk", "full", "must not be");
+    let sound = || fails(usize::MAX, broken);
     for at in [0, 1, 5] {
-        let error =
-            run(&fails(at, broken), &mut fails(never, broken), "gemm_f32_64x64x16").unwrap_err();
+        let error = run(&fails(at, broken), &mut sound(), kernel).unwrap_err();
         assert_eq!(error, "disk = full: must not be");
-        let error = run(&dense(), &mut fails(at, broken), "gemm_f32_64x64x16").unwrap_err();
+        let error = run(&dense(), &mut fails(at, broken), kernel).unwrap_err();
         assert_eq!(error, "disk = full: must not be");
         // As everybody would be, but for the one who has more to say.
         let interrupted = fails(at, || Error::Interrupted);
-        assert_eq!(
-            run(&interrupted, &mut fails(never, broken), "gemm_f32_64x64x16").unwrap_err(),
-            "interrupted"
-        );
+        assert_eq!(run(&interrupted, &mut sound(), kernel).unwrap_err(), "interrupted");
     }
-    run(&dense(), &mut fails(never, broken), "gemm_f32_64x64x16").unwrap();
-    let error = run(&dense(), &mut fails(never, broken), "no_such").unwrap_err();
+    run(&dense(), &mut sound(), kernel).unwrap();
+    let error = run(&dense(), &mut sound(), "no_such").unwrap_err();
     assert!(error.starts_with("kernel = no_such: must be one of"), "{error}");
     let small = Dense::new(100, 200, Layout::RowMajor, &values[..100 * 200]).unwrap();
-    let error = run(&small, &mut fails(never, broken), "gemm_f32_64x64x16").unwrap_err();
+    let error = run(&small, &mut sound(), kernel).unwrap_err();
     assert_eq!(error, "a = 100 x 200: must be 200 x 200");
 }

@@ -185,29 +185,23 @@ mod tests {
 
     #[test]
     fn every_half_comes_back() {
-        let halves = (0..=u16::MAX).map(f16::from_bits).filter(|half| !half.is_nan());
-        let values = halves.map(f32::from).collect::<Vec<_>>();
-        let mut bytes = vec![0; 2 * values.len()];
-        assert_eq!(encode(Type::F16, &values, &mut bytes), 0);
-        let mut back = vec![0f64; values.len()];
-        decode(Type::F16, false, &bytes, &mut back);
-        assert!(values.iter().zip(&back).all(|(&a, &b)| f64::from(a) == b));
-        bytes.as_chunks_mut().0.iter_mut().for_each(|pair: &mut [u8; 2]| pair.reverse());
-        decode(Type::F16, true, &bytes, &mut back);
-        assert!(values.iter().zip(&back).all(|(&a, &b)| f64::from(a) == b));
+        all_come_back(Type::F16, |bits| f16::from_bits(bits).into());
     }
 
     #[test]
     fn every_bfloat16_comes_back() {
-        let halves = (0..=u16::MAX).map(bf16::from_bits).filter(|half| !half.is_nan());
-        let values = halves.map(f32::from).collect::<Vec<_>>();
+        all_come_back(Type::BF16, |bits| bf16::from_bits(bits).into());
+    }
+
+    fn all_come_back(dtype: Type, value: fn(u16) -> f32) {
+        let values = (0..=u16::MAX).map(value).filter(|value| !value.is_nan()).collect::<Vec<_>>();
         let mut bytes = vec![0; 2 * values.len()];
-        assert_eq!(encode(Type::BF16, &values, &mut bytes), 0);
+        assert_eq!(encode(dtype, &values, &mut bytes), 0);
         let mut back = vec![0f64; values.len()];
-        decode(Type::BF16, false, &bytes, &mut back);
+        decode(dtype, false, &bytes, &mut back);
         assert!(values.iter().zip(&back).all(|(&a, &b)| f64::from(a) == b));
         bytes.as_chunks_mut().0.iter_mut().for_each(|pair: &mut [u8; 2]| pair.reverse());
-        decode(Type::BF16, true, &bytes, &mut back);
+        decode(dtype, true, &bytes, &mut back);
         assert!(values.iter().zip(&back).all(|(&a, &b)| f64::from(a) == b));
     }
 

@@ -58,41 +58,32 @@ impl Producer {
         let (deleted, version, tensor) = (self.deleted.clone(), self.version, self.tensor());
         let manager_ctx: *mut c_void = Box::into_raw(Box::new(self)).cast();
         let device = Device::cpu();
-        let imported = match version {
+        let (imported, managed) = match version {
             None => {
                 let managed =
                     DLManagedTensor { dl_tensor: tensor, manager_ctx, deleter: Some(delete) };
                 let managed = NonNull::from(Box::leak(Box::new(managed)));
                 // SAFETY: it was made above, and nobody else has it.
-                let imported = unsafe { Tensor::import(&device, managed) };
-                if imported.is_err() {
-                    assert_eq!(deleted.load(SeqCst), 0);
-                    // SAFETY: it is still ours.
-                    unsafe { delete(managed.as_ptr()) };
-                }
-                imported
+                unsafe { (Tensor::import(&device, managed), Managed::plain(managed)) }
             }
             Some((major, flags)) => {
-                let version = DLPackVersion { major, minor: 3 };
-                let deleter = Some(delete_versioned as unsafe extern "C" fn(_));
                 let managed = DLManagedTensorVersioned {
-                    version,
+                    version: DLPackVersion { major, minor: 3 },
                     manager_ctx,
-                    deleter,
+                    deleter: Some(delete_versioned),
                     flags,
                     dl_tensor: tensor,
                 };
                 let managed = NonNull::from(Box::leak(Box::new(managed)));
                 // SAFETY: as above.
-                let imported = unsafe { Tensor::import_versioned(&device, managed) };
-                if imported.is_err() {
-                    assert_eq!(deleted.load(SeqCst), 0);
-                    // SAFETY: as above.
-                    unsafe { delete_versioned(managed.as_ptr()) };
-                }
-                imported
+                unsafe { (Tensor::import_versioned(&device, managed), Managed::versioned(managed)) }
             }
         };
+        if imported.is_err() {
+            assert_eq!(deleted.load(SeqCst), 0);
+            // SAFETY: it is still ours.
+            unsafe { managed.delete() };
+        }
         (imported, deleted)
     }
 }
