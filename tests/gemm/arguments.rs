@@ -43,7 +43,11 @@ impl Operands {
 
     /// The product by `gemm`.
     fn run(&self, gemm: Gemm<f32>, c: &mut Buffer<f32>) -> Result<()> {
-        gemm.run(&self.stream, self.a.view(), self.b.view(), matrix(c)?).map(|_| ())
+        self.to(gemm, matrix(c)?)
+    }
+
+    fn to(&self, gemm: Gemm<f32>, c: MatrixViewMut<f32>) -> Result<()> {
+        gemm.run(&self.stream, self.a.view(), self.b.view(), c).map(|_| ())
     }
 
     /// Two products in one launch, with these counts of matrices.
@@ -58,6 +62,11 @@ impl Operands {
 /// C at its place.
 fn matrix(c: &mut Buffer<f32>) -> Result<MatrixViewMut<'_, f32>> {
     MatrixViewMut::new(c.view_mut(..12)?, 4, 3, [3, 1])
+}
+
+/// C with other strides.
+fn strided(c: &mut Buffer<f32>, strides: [usize; 2]) -> Result<MatrixViewMut<'_, f32>> {
+    MatrixViewMut::new(c.view_mut(..)?, 4, 3, strides)
 }
 
 /// Checks that each case is refused on each device with its words. Then the right call works.
@@ -106,9 +115,7 @@ fn sizes_that_do_not_fit_together() {
                 let b = o.zeros(5, 4)?;
                 Gemm::new().run(&o.stream, o.a.view(), b.view(), matrix(c)?).map(|_| ())
             }),
-            ("C.rows = 3: must be A.rows = 4", |o, c| {
-                Gemm::new().run(&o.stream, o.a.view(), o.b.view(), matrix(c)?.t()).map(|_| ())
-            }),
+            ("C.rows = 3: must be A.rows = 4", |o, c| o.to(Gemm::new(), matrix(c)?.t())),
             ("B.count = 1: must be A.count = 2", |o, c| o.batch([2, 1, 2], Gemm::new(), c)),
             ("C.count = 1: must be A.count = 2", |o, c| o.batch([2, 2, 1], Gemm::new(), c)),
             ("B.count = 2: must be A.count = 0", |o, c| o.batch([0, 2, 2], Gemm::new(), c)),
@@ -146,9 +153,8 @@ fn biases_that_do_not_fit() {
             }),
             // A column-major C also has rows.
             ("bias.len() = 3: must be C.rows = 4", |o, c| {
-                let c = MatrixViewMut::new(c.view_mut(..)?, 4, 3, [1, 4])?;
                 let gemm = Gemm::new().bias(Bias::PerRow(o.bias.view(..3)?));
-                gemm.run(&o.stream, o.a.view(), o.b.view(), c).map(|_| ())
+                o.to(gemm, strided(c, [1, 4])?)
             }),
         ],
     );
@@ -167,18 +173,9 @@ fn leading_dimensions_that_are_too_small() {
             Matrix::<f32>::with_layout(&o.device, 0, 1, Layout::RowMajor, 0).map(|_| ())
         }),
         // Two elements of C would be the same.
-        ("strides = [2, 1]: two elements", |o, c| {
-            let c = MatrixViewMut::new(c.view_mut(..)?, 4, 3, [2, 1])?;
-            Gemm::new().run(&o.stream, o.a.view(), o.b.view(), c).map(|_| ())
-        }),
-        ("strides = [1, 3]: two elements", |o, c| {
-            let c = MatrixViewMut::new(c.view_mut(..)?, 4, 3, [1, 3])?;
-            Gemm::new().run(&o.stream, o.a.view(), o.b.view(), c).map(|_| ())
-        }),
-        ("strides = [3, 0]: two elements", |o, c| {
-            let c = MatrixViewMut::new(c.view_mut(..)?, 4, 3, [3, 0])?;
-            Gemm::new().run(&o.stream, o.a.view(), o.b.view(), c).map(|_| ())
-        }),
+        ("strides = [2, 1]: two elements", |o, c| o.to(Gemm::new(), strided(c, [2, 1])?)),
+        ("strides = [1, 3]: two elements", |o, c| o.to(Gemm::new(), strided(c, [1, 3])?)),
+        ("strides = [3, 0]: two elements", |o, c| o.to(Gemm::new(), strided(c, [3, 0])?)),
     ];
     refused("arguments::leading_dimensions_that_are_too_small", &layouts);
 }
@@ -197,9 +194,7 @@ fn memories_that_are_too_short() {
             ("elements.len() = 11: must be at least 12", |_, c| {
                 MatrixViewMut::new(c.view_mut(..11)?, 4, 3, [3, 1]).map(|_| ())
             }),
-            ("elements.len() = 24: must be at least 26", |_, c| {
-                MatrixViewMut::new(c.view_mut(..)?, 4, 3, [1, 11]).map(|_| ())
-            }),
+            ("elements.len() = 24: must be at least 26", |_, c| strided(c, [1, 11]).map(|_| ())),
             ("elements.len() = 39: must be at least 40", |o, _| {
                 let twice = o.zeros(4, 10)?;
                 Batch::new(twice.buffer().view(..39)?, (4, 5), [5, 1], 2, 20).map(|_| ())
@@ -244,9 +239,7 @@ fn numbers_beyond_what_can_be_addressed() {
             ("strides = ", |o, _| {
                 MatrixView::new(o.a.buffer().view(..)?, 4, 5, [usize::MAX, 1]).map(|_| ())
             }),
-            ("strides = ", |_, c| {
-                MatrixViewMut::new(c.view_mut(..)?, 4, 3, [usize::MAX / 2, 1]).map(|_| ())
-            }),
+            ("strides = ", |_, c| strided(c, [usize::MAX / 2, 1]).map(|_| ())),
             ("step = ", |o, _| {
                 Batch::new(o.a.buffer().view(..)?, (4, 5), [5, 1], 3, usize::MAX).map(|_| ())
             }),
@@ -323,15 +316,11 @@ fn kernels_that_may_not_run() {
                 gemm.run(&o.stream, o.a.view(), b.view(), matrix(c)?).map(|_| ())
             }),
             ("kernel = tiled16: needs dense row-major matrices", |o, c| {
-                let c = MatrixViewMut::new(c.view_mut(..)?, 4, 3, [4, 1])?;
-                let gemm = Gemm::new().kernel("tiled16")?;
-                gemm.run(&o.stream, o.a.view(), o.b.view(), c).map(|_| ())
+                o.to(Gemm::new().kernel("tiled16")?, strided(c, [4, 1])?)
             }),
             // For a column-major C, A and B are swapped. Then they have the wrong layout.
             ("kernel = tiled16: needs dense row-major matrices", |o, c| {
-                let c = MatrixViewMut::new(c.view_mut(..)?, 4, 3, [1, 4])?;
-                let gemm = Gemm::new().kernel("tiled16")?;
-                gemm.run(&o.stream, o.a.view(), o.b.view(), c).map(|_| ())
+                o.to(Gemm::new().kernel("tiled16")?, strided(c, [1, 4])?)
             }),
         ],
     );
