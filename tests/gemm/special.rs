@@ -102,15 +102,26 @@ fn single<T: Number>(suite: &mut Suite<T>, a: &[f64], b: &[f64], scalars: [f64; 
     found.unwrap()
 }
 
+/// A, B, alpha, beta and what C is before, and what it must be after.
+type Single<'a> = (&'a [f64], &'a [f64], [f64; 3], f64);
+
+fn give<T: Number>(test: &str, cases: &[Single]) {
+    let mut suite = Suite::<T>::new();
+    for &(a, b, scalars, want) in cases {
+        let got = single(&mut suite, a, b, scalars);
+        assert_eq!(got, want, "{a:?} {b:?} {scalars:?}");
+    }
+    suite.done(test);
+}
+
 /// A result that is too large is infinite, also where float64 would not be: in a product, in a sum,
 /// by alpha, by beta. Later operations do not undo it.
 #[test]
 fn overflow() {
     once!(crate::SOURCES);
-    let mut suite = Suite::<f32>::new();
     let large = 2f64.powi(127);
-    for (a, b, scalars, want) in [
-        (&[2f64.powi(64)][..], &[2f64.powi(64)][..], [1.0, 0.0, 0.0], INFINITY),
+    let cases: &[Single] = &[
+        (&[2f64.powi(64)], &[2f64.powi(64)], [1.0, 0.0, 0.0], INFINITY),
         (&[large, large], &[1.0, 1.0], [1.0, 0.0, 0.0], INFINITY),
         (&[large, large, -large], &[1.0, 1.0, 1.0], [1.0, 0.0, 0.0], INFINITY),
         (&[-large], &[1.0], [2.0, 0.0, 0.0], -INFINITY),
@@ -119,11 +130,8 @@ fn overflow() {
         // No intermediate overflow: a fused multiply-add is rounded once.
         (&[-large], &[1.0], [1.0, 2.0, large], large),
         (&[large], &[1.0], [0.5, 1.0, 0.0], large / 2.0),
-    ] {
-        let got = single(&mut suite, a, b, scalars);
-        assert_eq!(got, want, "{a:?} {b:?} {scalars:?}");
-    }
-    suite.done("special::overflow");
+    ];
+    give::<f32>("special::overflow", cases);
 }
 
 /// Sums of f16 are in f32, so only C is infinite: from 65520 on, which is as near to 2^16 as to
@@ -131,10 +139,9 @@ fn overflow() {
 #[test]
 fn overflow_of_f16() {
     once!(crate::SOURCES);
-    let mut suite = Suite::<F16>::new();
     let large = 65504.0;
-    for (a, b, scalars, want) in [
-        (&[large, 16.0 - 2f64.powi(-7)][..], &[1.0, 1.0][..], [1.0, 0.0, 0.0], large),
+    let cases: &[Single] = &[
+        (&[large, 16.0 - 2f64.powi(-7)], &[1.0, 1.0], [1.0, 0.0, 0.0], large),
         (&[large, 16.0], &[1.0, 1.0], [1.0, 0.0, 0.0], INFINITY),
         (&[256.0], &[-256.0], [1.0, 0.0, 0.0], -INFINITY),
         // No intermediate overflow, by a sum, a product or beta.
@@ -142,21 +149,17 @@ fn overflow_of_f16() {
         (&[large], &[large], [2f64.powi(-16), 0.0, 0.0], 65472.0),
         (&[-large], &[1.0], [1.0, 2.0, large], large),
         (&[16.0], &[1.0], [1.0, 1.0, large], INFINITY),
-    ] {
-        let got = single(&mut suite, a, b, scalars);
-        assert_eq!(got, want, "{a:?} {b:?} {scalars:?}");
-    }
-    suite.done("special::overflow_of_f16");
+    ];
+    give::<F16>("special::overflow_of_f16", cases);
 }
 
 /// Subnormal numbers are kept: none is flushed to zero, neither when read nor as a result.
 #[test]
 fn subnormal_numbers_are_kept() {
     once!(crate::SOURCES);
-    let mut suite = Suite::<f32>::new();
     let (normal, tiny) = (2f64.powi(-126), 2f64.powi(-149));
-    for (a, b, scalars, want) in [
-        (&[normal / 8.0][..], &[1.0][..], [1.0, 0.0, 0.0], normal / 8.0),
+    let cases: &[Single] = &[
+        (&[normal / 8.0], &[1.0], [1.0, 0.0, 0.0], normal / 8.0),
         (&[tiny], &[1.0], [1.0, 0.0, 0.0], tiny),
         (&[2f64.powi(-75)], &[2f64.powi(-74)], [1.0, 0.0, 0.0], tiny),
         (&[normal], &[0.5], [1.0, 0.0, 0.0], normal / 2.0),
@@ -167,11 +170,8 @@ fn subnormal_numbers_are_kept() {
         // A tie goes to the even neighbour, which is zero here.
         (&[tiny], &[0.5], [1.0, 0.0, 0.0], 0.0),
         (&[tiny * 3.0], &[0.5], [1.0, 0.0, 0.0], 2.0 * tiny),
-    ] {
-        let got = single(&mut suite, a, b, scalars);
-        assert_eq!(got, want, "{a:?} {b:?} {scalars:?}");
-    }
-    suite.done("special::subnormal_numbers_are_kept");
+    ];
+    give::<f32>("special::subnormal_numbers_are_kept", cases);
 }
 
 /// The same for f16, whose products have bits down to 2^-48. C is rounded to multiples of its
@@ -179,10 +179,9 @@ fn subnormal_numbers_are_kept() {
 #[test]
 fn subnormal_numbers_of_f16_are_kept() {
     once!(crate::SOURCES);
-    let mut suite = Suite::<F16>::new();
     let (normal, tiny) = (2f64.powi(-14), 2f64.powi(-24));
-    for (a, b, scalars, want) in [
-        (&[tiny][..], &[1.0][..], [1.0, 0.0, 0.0], tiny),
+    let cases: &[Single] = &[
+        (&[tiny], &[1.0], [1.0, 0.0, 0.0], tiny),
         (&[normal, -normal / 4.0], &[1.0, 1.0], [1.0, 0.0, 0.0], normal * 0.75),
         (&[2f64.powi(-12)], &[2f64.powi(-12)], [1.0, 0.0, 0.0], tiny),
         (&[tiny], &[tiny], [2f64.powi(24), 0.0, 0.0], tiny),
@@ -190,11 +189,8 @@ fn subnormal_numbers_of_f16_are_kept() {
         // A tie goes to the even neighbour.
         (&[tiny], &[0.5], [1.0, 0.0, 0.0], 0.0),
         (&[tiny * 3.0], &[0.5], [1.0, 0.0, 0.0], 2.0 * tiny),
-    ] {
-        let got = single(&mut suite, a, b, scalars);
-        assert_eq!(got, want, "{a:?} {b:?} {scalars:?}");
-    }
-    suite.done("special::subnormal_numbers_of_f16_are_kept");
+    ];
+    give::<F16>("special::subnormal_numbers_of_f16_are_kept", cases);
 }
 
 /// A sum starts with +0, so a sum of zeros is +0, whatever their signs. Later operations may change
