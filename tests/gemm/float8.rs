@@ -11,8 +11,11 @@ use tests::{
     once,
 };
 
-use self::case::{Case, Element, gemm, kernels, of_short_sums};
-use super::{integers::size, sliced::step_to};
+use self::case::{Case, Element, of_short_sums};
+use super::{
+    integers::{gemm, kernels, size},
+    sliced::step_to,
+};
 
 /// A row whose greatest addend has a subnormal factor: it is aligned as if it were larger, so more
 /// of the others is cut off than without such a factor.

@@ -3,7 +3,7 @@
 
 use host::{
     Activation, Batch, BatchMut, Bf16, Bias, Device, E4m3, E5m2, F16, Gemm, Stream,
-    gemm::{Candidate, Output, Request, Scalar, Scales, Target},
+    gemm::{Output, Scalar, Scales, Target},
 };
 use simt::types::NumberFormat;
 use tests::gemm::Random;
@@ -38,21 +38,6 @@ impl Element for f32 {
     fn of(value: f32) -> f32 {
         value
     }
-}
-
-/// The kernels, and the automatic choice.
-pub(super) fn kernels<T: Scalar<O>, O: Output>() -> Vec<Option<&'static str>> {
-    let request = Request::dense(host::Shape::new(1, 1, 1).unwrap());
-    let all = Gemm::<T, O>::of_types().candidates(&request, &Target::H200);
-    let name = |candidate: Candidate| Some(candidate.entry.name());
-    let names = all.into_iter().map(name).chain([None]).collect::<Vec<_>>();
-    assert!(names.len() > 3, "of CUDA cores and of tensor cores");
-    names
-}
-
-pub(super) fn gemm<T: Scalar<O>, O: Output>(kernel: Option<&str>) -> Gemm<'static, T, O> {
-    let gemm = Gemm::of_types();
-    kernel.map_or(gemm, |name| gemm.kernel(name).unwrap())
 }
 
 /// Whether kernels with scales run there.

@@ -12,8 +12,8 @@ use tests::{
 };
 
 use super::{
-    super::integers::size,
-    case::{Case, Element, Scaling, gemm, kernels, runs_wgmma},
+    super::integers::{gemm, kernels, size},
+    case::{Case, Element, Scaling, runs_wgmma},
 };
 
 /// Scales of rows and columns, and of blocks; k is split by a cluster in some.
