@@ -4,7 +4,9 @@ use host::{Batch, BatchMut, Bf16, Gemm, Layout, Matrix, MatrixView, gemm::Scalar
 use tests::once;
 use tests::{
     devices,
-    gemm::{Case, Data, Number, Operand, Order, Place, Random, Side, Suite, bytes, counted},
+    gemm::{
+        Case, Data, Number, Operand, Order, Place, Random, Side, Suite, bytes, counted, each_device,
+    },
 };
 
 fn evenly_spaced<T: Number>() {
@@ -50,8 +52,7 @@ fn strided() {
 #[test]
 fn repeated() {
     once!(crate::SOURCES);
-    let mut count = 0;
-    for device in devices() {
+    each_device("batches::repeated", |device, count| {
         let stream = device.stream().unwrap();
         let a = Matrix::from_row_major(&device, 2, 3, &[1.0f32, 2.0, 3.0, 4.0, 5.0, 6.0]).unwrap();
         let b = device.upload(&(0..3 * 2 * 4).map(|x| x as f32).collect::<Vec<_>>()).unwrap();
@@ -69,10 +70,9 @@ fn repeated() {
                 let all = [want(1.0, 0), want(1.0, 1), want(4.0, 0), want(4.0, 1)];
                 assert_eq!(c[4 * i..4 * i + 4], all, "{device}, product {i}");
             }
-            count += 1;
+            *count += 1;
         }
-    }
-    counted("batches::repeated", count / devices().len());
+    });
 }
 
 /// The heads of an array of (tokens, heads, width) are an interleaved batch. No two of its elements
@@ -172,9 +172,8 @@ fn arrays() {
 #[test]
 fn halves() {
     once!(crate::SOURCES);
-    let mut count = 0;
     let [m, n, k] = [67, 70, 33];
-    for device in devices() {
+    each_device("batches::halves", |device, count| {
         let stream = device.stream().unwrap();
         let draw = |rows, cols, seed| {
             let values = host::operands::uniform(seed, rows * cols).unwrap();
@@ -222,9 +221,8 @@ fn halves() {
                 let wanted = whole.iter().enumerate();
                 let wanted = wanted.map(|(at, x)| if at % n < col { *x } else { 2.0 * x });
                 assert!(doubled.iter().copied().eq(wanted), "{row} {col}");
-                count += 2;
+                *count += 2;
             }
         }
-    }
-    counted("batches::halves", count / devices().len());
+    });
 }

@@ -4,7 +4,7 @@ use host::{
     Gemm, Layout, Matrix, Shape,
     gemm::{Request, Scalar, Target},
 };
-use tests::{devices, gemm::counted};
+use tests::gemm::each_device;
 
 /// A, B and C dense, all in this layout.
 fn request(shape: [usize; 3], layout: Layout) -> Request {
@@ -21,8 +21,7 @@ fn request(shape: [usize; 3], layout: Layout) -> Request {
 /// swapped, so that lessons' kernels can run, and tiles count along the other sides.
 #[test]
 fn what_is_chosen_is_what_runs() {
-    let mut count = 0;
-    for device in devices() {
+    each_device("choice::what_is_chosen_is_what_runs", |device, count| {
         let (stream, target) = (device.stream().unwrap(), Target::of(&device));
         for layout in [Layout::RowMajor, Layout::ColMajor] {
             for shape @ [m, n, k] in [[40, 70, 30], [700, 70, 30], [70, 700, 30], [1300, 1100, 40]]
@@ -50,9 +49,8 @@ fn what_is_chosen_is_what_runs() {
                         same(gemm);
                     }
                 }
-                count += 1;
+                *count += 1;
             }
         }
-    }
-    counted("choice::what_is_chosen_is_what_runs", count / devices().len());
+    });
 }

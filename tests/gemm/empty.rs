@@ -1,10 +1,7 @@
 //! Sizes of 0.
 
 use host::{Gemm, MatrixView, MatrixViewMut, testing};
-use tests::{
-    devices,
-    gemm::{Case, Data, Number, Operand, Place, Suite, bytes, counted},
-};
+use tests::gemm::{Case, Data, Number, Operand, Place, Suite, bytes, each_device};
 
 /// m, n and k, some of them 0.
 fn empty() -> impl Iterator<Item = [usize; 3]> {
@@ -54,8 +51,7 @@ fn without_products_and_with_beta_one_c_stays() {
 /// A matrix without elements may have any address.
 #[test]
 fn no_memory_at_all() {
-    let mut count = 0;
-    for device in devices() {
+    each_device("empty::no_memory_at_all", |device, count| {
         let stream = device.stream().unwrap();
         for [m, n, k] in empty() {
             // SAFETY: no elements.
@@ -69,8 +65,7 @@ fn no_memory_at_all() {
             let view = MatrixViewMut::new(c.view_mut(..).unwrap(), m, n, [n, 1]).unwrap();
             Gemm::new().beta(2.0).run(&stream, a, b, view).unwrap();
             assert_eq!(c.to_vec().unwrap(), vec![2.0; m * n], "{device}: {m} {n} {k}");
-            count += 1;
+            *count += 1;
         }
-    }
-    counted("empty::no_memory_at_all", count / devices().len());
+    });
 }

@@ -7,7 +7,7 @@ mod scales;
 use host::{Bf16, Device, E4m3, E5m2, F16, Matrix, gemm::Scalar};
 use tests::{
     Turns, devices,
-    gemm::{Random, counted},
+    gemm::{Random, counted, each_device},
     once,
 };
 
@@ -94,8 +94,7 @@ fn random_products_keep_to_the_bound() {
 #[test]
 fn split_sums_keep_to_the_bound() {
     once!(crate::SOURCES);
-    let mut count = 0;
-    for device in devices() {
+    each_device("float8::split_sums_keep_to_the_bound", |device, count| {
         let stream = device.stream().unwrap();
         let mut random = Random::new(807);
         for sizes in [[3, 100, 700], [65, 40, 513]] {
@@ -107,10 +106,9 @@ fn split_sums_keep_to_the_bound() {
                     case.check(&stream, &gemm.split_k(3).unwrap(), kernel);
                 }
             }
-            count += 1;
+            *count += 1;
         }
-    }
-    counted("float8::split_sums_keep_to_the_bound", count / devices().len());
+    });
 }
 
 /// A B of normal numbers, as the tensor cores and the additions outside of them give it: 128
@@ -172,8 +170,7 @@ fn sums_of_tensor_cores_have_the_bits_of_the_model() {
 #[test]
 fn nan_and_infinities_are_where_they_belong() {
     once!(crate::SOURCES);
-    let mut count = 0;
-    for device in devices() {
+    each_device("float8::nan_and_infinities_are_where_they_belong", |device, count| {
         let stream = device.stream().unwrap();
         for kernel in kernels::<E5m2, f32>() {
             let [m, n, k] = [5, 6, 130];
@@ -193,7 +190,6 @@ fn nan_and_infinities_are_where_they_belong() {
                 assert!(is_right, "{kernel:?} on {device}: {at}: {got}");
             }
         }
-        count += 1;
-    }
-    counted("float8::nan_and_infinities_are_where_they_belong", count / devices().len());
+        *count += 1;
+    });
 }

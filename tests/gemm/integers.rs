@@ -6,8 +6,8 @@ use host::{
     gemm::{Candidate, Output, Request, Scalar, Target},
 };
 use tests::{
-    Turns, devices,
-    gemm::{Random, counted},
+    Turns,
+    gemm::{Random, counted, each_device},
     once,
 };
 
@@ -130,8 +130,7 @@ pub(super) fn size(random: &mut Random, most: usize) -> usize {
 fn random_products_are_exact() {
     let kernels = kernels::<i8, i32>();
     assert!(kernels.len() > 5, "of CUDA cores and of tensor cores");
-    let mut count = 0;
-    for device in devices() {
+    each_device("integers::random_products_are_exact", |device, count| {
         let stream = device.stream().unwrap();
         let mut turns = Turns::on(&device, kernels.len());
         let mut random = Random::new(601);
@@ -142,18 +141,16 @@ fn random_products_are_exact() {
             for kernel in turns.next_case().into_iter().map(|number| kernels[number]) {
                 case.check(&stream, &gemm(kernel), kernel.unwrap_or("auto"));
             }
-            count += 1;
+            *count += 1;
         }
-    }
-    counted("integers::random_products_are_exact", count / devices().len());
+    });
 }
 
 /// K is split by the blocks of a cluster, and by partial products.
 #[test]
 fn split_sums_are_exact() {
     once!(crate::SOURCES);
-    let mut count = 0;
-    for device in devices() {
+    each_device("integers::split_sums_are_exact", |device, count| {
         let stream = device.stream().unwrap();
         let mut random = Random::new(602);
         for sizes in [[3, 100, 700], [65, 40, 513], [16, 7, 1024], [130, 129, 300]] {
@@ -165,10 +162,9 @@ fn split_sums_are_exact() {
                     case.check(&stream, &gemm.split_k(3).unwrap(), kernel);
                 }
             }
-            count += 1;
+            *count += 1;
         }
-    }
-    counted("integers::split_sums_are_exact", count / devices().len());
+    });
 }
 
 /// A B of these numbers alone.
@@ -187,8 +183,7 @@ fn product_of(device: &Device, kernel: &str, [m, n, k]: [usize; 3], value: i8) -
 #[test]
 fn sums_beyond_i32_wrap_around() {
     once!(crate::SOURCES);
-    let mut count = 0;
-    for device in devices() {
+    each_device("integers::sums_beyond_i32_wrap_around", |device, count| {
         for kernel in
             kernels::<i8, i32>().into_iter().flatten().filter(|name| !name.contains("x256x"))
         {
@@ -196,9 +191,8 @@ fn sums_beyond_i32_wrap_around() {
             assert_eq!(of(131_071), 131_071 << 14, "{kernel}");
             assert_eq!(of(131_072), i32::MIN, "{kernel}");
         }
-        count += 1;
-    }
-    counted("integers::sums_beyond_i32_wrap_around", count / devices().len());
+        *count += 1;
+    });
 }
 
 /// What sums of integers do not have is refused, and C stays.

@@ -4,7 +4,7 @@
 use host::{
     Batch, BatchMut, Bias, Buffer, Device, Gemm, MatrixView, MatrixViewMut, Result, testing,
 };
-use tests::{devices, gemm::counted};
+use tests::gemm::{counted, each_device};
 
 /// Size, strides and first element of A, B, C or a bias. A bias has the strides of a matrix with
 /// one row.
@@ -90,8 +90,8 @@ fn shared_elements_are_refused() {
         // computed.
         ("A = at ", [Part::strided((4, 4), [8, 1], 0), b, Part::strided((4, 4), [16, 1], 4), bias]),
     ];
-    let (mut count, mut memory) = (0, [1.0; LEN]);
-    for device in devices() {
+    let mut memory = [1.0; LEN];
+    each_device("overlap::shared_elements_are_refused", |device, count| {
         for (message, parts) in refused {
             let before = testing::counts().launches;
             let memory = place(&device, &mut memory);
@@ -99,10 +99,9 @@ fn shared_elements_are_refused() {
             let error = unsafe { run(&device, memory, parts) }.expect_err(message).to_string();
             assert!(error.starts_with(message) && error.ends_with("must not overlap C"), "{error}");
             assert_eq!(testing::counts().launches, before);
-            count += 1;
+            *count += 1;
         }
-    }
-    counted("overlap::shared_elements_are_refused", count / devices().len());
+    });
 }
 
 /// Neighbouring parts do not overlap.
@@ -149,8 +148,8 @@ fn neighbours_are_fine() {
 /// Interleaved batches are not told apart: C between the matrices of A is refused.
 #[test]
 fn batches_in_each_other_are_refused() {
-    let (mut count, mut memory) = (0, [1.0; LEN]);
-    for device in devices() {
+    let mut memory = [1.0; LEN];
+    each_device("overlap::batches_in_each_other_are_refused", |device, count| {
         let memory = place(&device, &mut memory);
         let foreign = |start: u64, len| {
             // SAFETY: nothing is launched that would use it.
@@ -163,9 +162,8 @@ fn batches_in_each_other_are_refused() {
         let stream = device.stream().unwrap();
         let error = Gemm::new().launch_batch(&stream, a, b, c).unwrap_err().to_string();
         assert!(error.starts_with("A = at "), "{error}");
-        count += 1;
-    }
-    counted("overlap::batches_in_each_other_are_refused", count / devices().len());
+        *count += 1;
+    });
 }
 
 /// Products of an array that write the same element: nothing is launched. Blocks of one matrix are
@@ -188,8 +186,8 @@ fn outputs_in_each_other_are_refused() {
         // An empty one is nowhere.
         (vec![Part::rows(4, 4, 0), Part::rows(0, 4, 0), Part::rows(4, 0, 0)], None),
     ];
-    let (mut count, mut memory) = (0, [1.0; LEN]);
-    for device in devices() {
+    let mut memory = [1.0; LEN];
+    each_device("overlap::outputs_in_each_other_are_refused", |device, count| {
         let stream = device.stream().unwrap();
         for (parts, refused) in &outputs {
             // Nothing that is not refused is launched on a GPU: there is no such memory.
@@ -224,10 +222,9 @@ fn outputs_in_each_other_are_refused() {
                     let end = format!(": must not overlap C of product {other}");
                     assert!(error.ends_with(&end), "{error}");
                     assert_eq!(testing::counts().launches, before);
-                    count += 1;
+                    *count += 1;
                 }
             }
         }
-    }
-    counted("overlap::outputs_in_each_other_are_refused", count / devices().len());
+    });
 }

@@ -6,7 +6,7 @@ use host::{
 };
 use tests::{
     devices,
-    gemm::{Bench, Case, Data, Number, Operand, Order, Place, Side, Want, counted},
+    gemm::{Bench, Case, Data, Number, Operand, Order, Place, Side, Want, counted, each_device},
     once,
 };
 
@@ -67,8 +67,7 @@ fn every_layout_and_epilogue() {
 #[test]
 fn kernels_by_name() {
     once!(crate::SOURCES);
-    let mut count = 0;
-    for device in devices() {
+    each_device("partials::kernels_by_name", |device, count| {
         let mut bench = Bench::<f32>::new(&device);
         for (name, compute) in [
             ("gemm_f32_64x64x16", Compute::Native),
@@ -91,12 +90,11 @@ fn kernels_by_name() {
                         .unwrap();
                     want.check(&c)
                         .unwrap_or_else(|wrong| panic!("{wrong}\n{name}, {partials}: {case}"));
-                    count += 1;
+                    *count += 1;
                 }
             }
         }
-    }
-    counted("partials::kernels_by_name", count / devices().len());
+    });
     // Of f64, by a factor that has more digits than an f32.
     for device in devices() {
         let mut bench = Bench::<f64>::new(&device);

@@ -3,8 +3,8 @@
 
 use host::{Compute, Gemm, Matrix};
 use tests::{
-    Turns, devices,
-    gemm::{Bench, Case, Operand, Order, Place, Random, counted},
+    Turns,
+    gemm::{Bench, Case, Operand, Order, Place, Random, each_device},
     once,
 };
 
@@ -25,8 +25,7 @@ fn rows_and_columns_of_zeros() {
     const SIZES: [usize; 3] = [150, 260, 300];
     let [m, n, k] = SIZES;
     let is_zero = |outer: usize| outer.is_multiple_of(7) || outer == 149;
-    let mut count = 0;
-    for device in devices() {
+    each_device("recomputed::rows_and_columns_of_zeros", |device, count| {
         let mut bench = Bench::<f32>::new(&device);
         for infinite in [false, true] {
             let mut random = Random::new(8);
@@ -66,12 +65,11 @@ fn rows_and_columns_of_zeros() {
                     } else {
                         assert!(*c != 0.0, "{name}: ({row}, {col})");
                     }
-                    count += 1;
+                    *count += 1;
                 }
             }
         }
-    }
-    counted("recomputed::rows_and_columns_of_zeros", count / devices().len());
+    });
 }
 
 /// The number of recomputed elements is reported: none for integers, those of a column that is
@@ -81,8 +79,7 @@ fn what_is_computed_again_is_counted() {
     once!(crate::SOURCES);
     const SIZES: [usize; 3] = [64, 192, 130];
     let [m, n, k] = SIZES;
-    let mut count = 0;
-    for device in devices() {
+    each_device("recomputed::what_is_computed_again_is_counted", |device, count| {
         let names = TILES.map(|of| format!("wgmma_f16x3_{of}_nn"));
         let mut turns = Turns::on(&device, names.len());
         let mut random = Random::new(17);
@@ -107,7 +104,7 @@ fn what_is_computed_again_is_counted() {
             for name in turns.next_case() {
                 computes_again(&device, &names[name], SIZES, [&a, &b], wanted);
             }
-            count += 1;
+            *count += 1;
         }
         turns.each_had_one();
         // Other kernels recompute nothing, even if emulation is allowed.
@@ -118,11 +115,10 @@ fn what_is_computed_again_is_counted() {
             let gemm = Gemm::new().compute(compute).kernel("gemm_f32_64x64x16").unwrap();
             let choice = gemm.run(&stream, a.view(), a.view(), c.view_mut()).unwrap();
             assert_eq!(choice.recomputed, None);
-            count += 1;
+            *count += 1;
         }
         assert_eq!(stream.recomputed().unwrap(), 0);
-    }
-    counted("recomputed::what_is_computed_again_is_counted", count / devices().len());
+    });
 }
 
 /// Checks that each element of C is within the bound of the exact sum.
@@ -149,8 +145,7 @@ fn some_tiles_are_doubted() {
     const M: usize = 64;
     const K: usize = 70;
     const TILE: usize = 128;
-    let mut count = 0;
-    for device in devices() {
+    each_device("recomputed::some_tiles_are_doubted", |device, count| {
         let blocks = device.sms() as usize;
         let n = 3 * blocks * TILE;
         let mut random = Random::new(9);
@@ -180,10 +175,9 @@ fn some_tiles_are_doubted() {
             let mut c = Matrix::zeros(&device, M, n).unwrap();
             let choice = gemm.run(&stream, of_a.view(), of_b.view(), c.view_mut()).unwrap();
             assert_eq!(choice.recomputed, Some(doubted as u64), "{name}");
-            count += 1;
+            *count += 1;
         }
-    }
-    counted("recomputed::some_tiles_are_doubted", count / devices().len());
+    });
 }
 
 /// Scales at the ends of f32's range. A part is uncertain if the last steps' part of a sum, times
@@ -194,8 +188,7 @@ fn scales_at_the_ends() {
     const M: usize = 64;
     const N: usize = 128;
     let two = |exponent: i32| 2f32.powi(exponent);
-    let mut count = 0;
-    for device in devices() {
+    each_device("recomputed::scales_at_the_ends", |device, count| {
         let mut bench = Bench::<f32>::new(&device);
         // Infinite: 2^130 is in both patches of k, next to sums up to 2^124.
         let k = 128;
@@ -226,9 +219,8 @@ fn scales_at_the_ends() {
                 let c = run(&mut bench, &case, &name);
                 let name = format!("{device:?}, {name}, {kind}");
                 all_within_the_bound(&name, [M, N, k], (&a, &b, &c), 2f64.powi(-149));
-                count += 1;
+                *count += 1;
             }
         }
-    }
-    counted("recomputed::scales_at_the_ends", count / devices().len());
+    });
 }

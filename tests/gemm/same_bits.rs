@@ -5,7 +5,8 @@ use host::{Activation, Bf16, Device, F16, check::orders, gemm::Scalar};
 use tests::{
     Turns, cuda_devices, devices, full,
     gemm::{
-        Bench, Case, Data, Number, Operand, Order, Place, Side, bytes, counted, portable, watched,
+        Bench, Case, Data, Number, Operand, Order, Place, Side, bytes, counted, each_device,
+        portable, watched,
     },
 };
 
@@ -146,8 +147,7 @@ fn from_a_gpu_and_from_the_cpu() {
 /// column-major C, for which A and B are swapped.
 #[test]
 fn from_every_lesson() {
-    let mut count = 0;
-    for device in devices() {
+    each_device("same_bits::from_every_lesson", |device, count| {
         let mut bench = Bench::<f32>::new(&device);
         for sizes in [[100, 90, 75], [33, 1, 17], [130, 259, 64]] {
             for order in Order::BOTH {
@@ -172,9 +172,8 @@ fn from_every_lesson() {
                 // On a GPU the fastest may be one of the others.
                 let chosen = bench.run(&case, None).unwrap();
                 assert!(device.is_cuda() || bytes(&chosen) == bytes(&basic), "{device}: {case}");
-                count += 1;
+                *count += 1;
             }
         }
-    }
-    counted("same_bits::from_every_lesson", count / devices().len());
+    });
 }

@@ -12,7 +12,7 @@ use host::{
 pub(super) use model::*;
 use tests::{
     Turns, devices,
-    gemm::{Bench, Case, Data, Operand, Order, Place, Random, Side, Want, counted},
+    gemm::{Bench, Case, Data, Operand, Order, Place, Random, Side, Want, counted, each_device},
     kernels::variant,
     once,
 };
@@ -86,8 +86,7 @@ fn what_is_computed_again_is_counted() {
     let infinite = y.iter().enumerate();
     let infinite = infinite.map(|(at, y)| if at == 7 * n + 66 { f32::INFINITY } else { *y });
     let small = y.iter().enumerate().map(|(at, y)| if at % n == 3 { 1e-12 * y } else { *y });
-    let mut count = 0;
-    for device in devices() {
+    each_device("sliced::what_is_computed_again_is_counted", |device, count| {
         let names = ["256x192x64_c2", "256x128x64_c2", "64x128x64"]
             .map(|of| format!("wgmma_bf16x6_{of}_nn"));
         let mut turns = Turns::on(&device, names.len());
@@ -100,11 +99,10 @@ fn what_is_computed_again_is_counted() {
             for name in turns.next_case() {
                 computes_again(&device, &names[name], SIZES, [&a, &b], wanted);
             }
-            count += 1;
+            *count += 1;
         }
         turns.each_had_one();
-    }
-    counted("sliced::what_is_computed_again_is_counted", count / devices().len());
+    });
 }
 
 /// The orders that a kernel reads.
@@ -119,8 +117,7 @@ fn orders([a, b]: [bool; 2]) -> [Order; 2] {
 fn every_way_to_lie() {
     once!(crate::SOURCES);
     let kernels = kernels();
-    let mut count = 0;
-    for device in devices() {
+    each_device("sliced::every_way_to_lie", |device, count| {
         let mut bench = Bench::<f32>::new(&device);
         let mut turns = Turns::on(&device, kernels.len());
         for along_k in [[true, true], [true, false], [false, true], [false, false]] {
@@ -156,13 +153,12 @@ fn every_way_to_lie() {
                         want.check(&run(&mut bench, &case, name))
                             .unwrap_or_else(|wrong| panic!("{wrong}\n{name}: {case}"));
                     }
-                    count += 1;
+                    *count += 1;
                 }
             }
         }
         turns.each_had_one();
-    }
-    counted("sliced::every_way_to_lie", count / devices().len());
+    });
 }
 
 /// Numbers that slices cannot hold are found in all patches of which a tile has a part. The second
@@ -172,8 +168,7 @@ fn every_way_to_lie() {
 fn a_tile_has_parts_of_patches() {
     once!(crate::SOURCES);
     const K: usize = 40;
-    let mut count = 0;
-    for device in devices() {
+    each_device("sliced::a_tile_has_parts_of_patches", |device, count| {
         let (m, n) = of_two_widths(&device, 2);
         let mut random = Random::new(5);
         let mut draw = || 1.0 + (random.next() >> 41) as f32 * 2f32.powi(-23);
@@ -193,9 +188,8 @@ fn a_tile_has_parts_of_patches() {
                 assert!(error <= bound, "{device:?}, ({row}, {col}) of {m} x {n}: {error:e}");
             }
         }
-        count += 1;
-    }
-    counted("sliced::a_tile_has_parts_of_patches", count / devices().len());
+        *count += 1;
+    });
 }
 
 /// Single products, and sums of few, have the bits of fused multiply-adds: zeros of both signs,
@@ -270,8 +264,7 @@ fn errors_are_not_larger_than_those_of_f32() {
     once!(crate::SOURCES);
     const M: usize = 48;
     const N: usize = 40;
-    let mut count = 0;
-    for device in devices() {
+    each_device("sliced::errors_are_not_larger_than_those_of_f32", |device, count| {
         let mut bench = Bench::<f32>::new(&device);
         for kind in Kind::ALL {
             for k in [64, 128, 1024] {
@@ -314,12 +307,11 @@ fn errors_are_not_larger_than_those_of_f32() {
                     if matches!(kind, Kind::Normal | Kind::Positive) {
                         assert!(ours[0] < median, "{name} {kind:?} {k}: {:e}", ours[0]);
                     }
-                    count += 1;
+                    *count += 1;
                 }
             }
         }
-    }
-    counted("sliced::errors_are_not_larger_than_those_of_f32", count / devices().len());
+    });
 }
 
 /// The kernel has the bits of the documented computation. Without promotion, or with large products
@@ -406,8 +398,7 @@ fn prepared_matrices_give_the_same_bits() {
     const M: usize = 70;
     const N: usize = 90;
     const K: usize = 130;
-    let mut count = 0;
-    for device in devices() {
+    each_device("sliced::prepared_matrices_give_the_same_bits", |device, count| {
         let stream = device.stream().unwrap();
         let mut random = Random::new(7);
         let values = Kind::Normal.draw(M, K, false, &mut random);
@@ -448,7 +439,7 @@ fn prepared_matrices_give_the_same_bits() {
                 gemm.prepared(&of_other),
             ] {
                 assert!(run(gemm) == wanted, "{device:?}, {name}");
-                count += 1;
+                *count += 1;
             }
             // Other kernels use the matrix itself.
             let mut c = Matrix::<f32>::zeros(&device, M, N).unwrap();
@@ -463,6 +454,5 @@ fn prepared_matrices_give_the_same_bits() {
         let every_second = MatrixView::new(elements.view(..).unwrap(), 5, 5, [10, 2]).unwrap();
         let refused = PreparedMatrix::new(&stream, every_second).unwrap_err().to_string();
         assert!(refused.starts_with("matrix = strides [10, 2]: must have"), "{refused}");
-    }
-    counted("sliced::prepared_matrices_give_the_same_bits", count / devices().len());
+    });
 }

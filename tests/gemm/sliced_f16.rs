@@ -8,7 +8,7 @@ use host::{
 };
 use tests::{
     devices,
-    gemm::{Bench, Case, Operand, Order, Place, Random, counted},
+    gemm::{Bench, Case, Operand, Order, Place, Random, counted, each_device},
 };
 
 use super::sliced::{Kind, errors, of_two_widths, run, step};
@@ -38,8 +38,7 @@ fn wide_numbers() {
     once!(crate::SOURCES);
     const SIZES: [usize; 3] = [70, 130, 300];
     let [m, n, k] = SIZES;
-    let mut count = 0;
-    for device in devices() {
+    each_device("sliced_f16::wide_numbers", |device, count| {
         let mut bench = Bench::<f32>::new(&device);
         for wide in 0..9 {
             let draw = |size: (usize, usize), is_b: bool, salt: u64| {
@@ -79,11 +78,10 @@ fn wide_numbers() {
                 let off = (f64::from(*c) - sum).abs();
                 let place = (at / n, at % n);
                 assert!(off <= bound, "{wide}: {place:?}: {c:e}, should be {sum:e}");
-                count += 1;
+                *count += 1;
             }
         }
-    }
-    counted("sliced_f16::wide_numbers", count / devices().len());
+    });
 }
 
 /// The slices of a row (column), for patches of [`PATCH_COLS`] k-steps whose numbers are scaled by
@@ -224,8 +222,7 @@ fn small_integers_are_exact() {
     // A wide tile and a narrow one, of the kernels that have both.
     const SIZES: [usize; 3] = [30, 300, 64];
     let [m, n, k] = SIZES;
-    let mut count = 0;
-    for device in devices() {
+    each_device("sliced_f16::small_integers_are_exact", |device, count| {
         let mut bench = Bench::<f32>::new(&device);
         // The largest possible integers, in both and in one operand, and times powers of two.
         for (of_a, of_b, exponent) in
@@ -253,12 +250,11 @@ fn small_integers_are_exact() {
                         sum.sum::<f64>(),
                         "{name}, {of_a}, {of_b}: ({row}, {col})"
                     );
-                    count += 1;
+                    *count += 1;
                 }
             }
         }
-    }
-    counted("sliced_f16::small_integers_are_exact", count / devices().len());
+    });
 }
 
 /// Tiles of two widths in one launch, in every layout of A and B, at a size at which this device
@@ -268,8 +264,7 @@ fn small_integers_are_exact() {
 fn wide_and_narrow_tiles() {
     once!(crate::SOURCES);
     const K: usize = 70;
-    let mut count = 0;
-    for device in devices() {
+    each_device("sliced_f16::wide_and_narrow_tiles", |device, count| {
         let (m, n) = of_two_widths(&device, 1);
         let mut random = Random::new(21);
         let mut draw =
@@ -303,11 +298,10 @@ fn wide_and_narrow_tiles() {
                 let c = run(&mut bench, &case, &name);
                 let wrong = c.iter().zip(&want).position(|(c, want)| c.to_bits() != want.to_bits());
                 assert_eq!(wrong.map(|at| (at / n, at % n)), None, "{device:?}, {name}, {m} x {n}");
-                count += 1;
+                *count += 1;
             }
         }
-    }
-    counted("sliced_f16::wide_and_narrow_tiles", count / devices().len());
+    });
 }
 
 /// It is selected on request, on Hopper, and where it is faster; or by its name.

@@ -13,7 +13,7 @@ use host::{
 use on_tensor_cores::*;
 use tests::{
     Turns, devices,
-    gemm::{Bench, Case, Data, Operand, Order, Place, Side, Want, bytes, counted},
+    gemm::{Bench, Case, Data, Operand, Order, Place, Side, Want, bytes, counted, each_device},
     kernels::variant,
     once,
 };
@@ -178,8 +178,7 @@ fn takers(way: (bool, bool)) -> Vec<(usize, &'static str)> {
 #[test]
 fn every_way_to_lie() {
     once!(crate::SOURCES);
-    let mut count = 0;
-    for device in devices() {
+    each_device("tensor::every_way_to_lie", |device, count| {
         let mut bench = Bench::<f32>::new(&device);
         let mut turns = Turns::on(&device, kernels().count());
         // Aligned rows; unaligned rows; and an unaligned first element.
@@ -207,13 +206,12 @@ fn every_way_to_lie() {
                         let c = bench.run(&case, Some(name)).unwrap();
                         want.check(&c).unwrap_or_else(|wrong| panic!("{wrong}\n{name}: {case}"));
                     }
-                    count += 1;
+                    *count += 1;
                 }
             }
         }
         turns.each_had_one();
-    }
-    counted("tensor::every_way_to_lie", count / devices().len());
+    });
 }
 
 #[test]
@@ -249,8 +247,7 @@ fn shifted_rows_on_tensor_cores() {
         assert_eq!(named.choose(&odd, &Target::H200).unwrap().workspace_bytes, 0);
     }
 
-    let mut count = 0;
-    for device in devices() {
+    each_device("tensor::shifted_rows_on_tensor_cores", |device, count| {
         let mut bench = Bench::<Bf16>::new(&device);
         let mut turns = Turns::on(&device, names.len());
         // The last one has several tiles of a class.
@@ -282,12 +279,11 @@ fn shifted_rows_on_tensor_cores() {
                         let right = Want::exact(&case).check(&c);
                         right.unwrap_or_else(|wrong| panic!("{wrong}\n{name}: {case}"));
                     }
-                    count += 1;
+                    *count += 1;
                 }
             }
         }
-    }
-    counted("tensor::shifted_rows_on_tensor_cores", count / devices().len());
+    });
 }
 
 /// A B with unaligned rows: half of its columns are packed before, the others in the background of
@@ -297,18 +293,16 @@ fn shifted_rows_on_tensor_cores() {
 #[test]
 fn columns_are_copied_beside_others() {
     once!(crate::SOURCES);
-    let mut count = 0;
-    for device in devices() {
+    each_device("tensor::columns_are_copied_beside_others", |device, count| {
         let n = if device.is_cuda() { 20001 } else { 1029 };
         let turns = &mut Turns::on(&device, 3);
-        count +=
+        *count +=
             copied_beside::<Bf16>(&device, "wgmma_bf16_256x256x64_c2_ua8_nn", [60, n, 75], turns);
-        count +=
+        *count +=
             copied_beside::<F16>(&device, "wgmma_f16_256x256x64_c2_ua8_nn", [60, n, 75], turns);
-        count +=
+        *count +=
             copied_beside::<Bf16>(&device, "wgmma_bf16_256x256x64_c2_ua16_nn", [60, n, 75], turns);
-    }
-    counted("tensor::columns_are_copied_beside_others", count / devices().len());
+    });
 }
 
 /// Layouts change no bits, for kernels with the same tiles, and for sums that are not split.

@@ -7,8 +7,8 @@ use host::{
     gemm::{Request, Scalar, Target},
 };
 use tests::{
-    Turns, devices,
-    gemm::{Bench, Case, Data, Operand, Order, Place, Side, Want, counted},
+    Turns,
+    gemm::{Bench, Case, Data, Operand, Order, Place, Side, Want, counted, each_device},
     kernels::variant,
     once,
 };
@@ -29,8 +29,7 @@ fn kernels() -> impl Iterator<Item = (&'static str, u32)> {
 #[test]
 fn every_way_to_lie() {
     once!(crate::SOURCES);
-    let mut count = 0;
-    for device in devices() {
+    each_device("tf32::every_way_to_lie", |device, count| {
         let mut bench = Bench::<f32>::new(&device);
         let mut turns = Turns::on(&device, kernels().count());
         for ([m, n, k], padding) in [([37, 70, 45], 0), ([130, 300, 200], 1), ([300, 132, 8], 4)] {
@@ -57,13 +56,12 @@ fn every_way_to_lie() {
                     let case = Case::plain(a, b, c).scaled(2.0, beta, data, 83);
                     let case = case.biased(side, data, 84).activated(Activation::Relu);
                     check(&mut bench, &mut turns, &case);
-                    count += 1;
+                    *count += 1;
                 }
             }
         }
         turns.each_had_one();
-    }
-    counted("tf32::every_way_to_lie", count / devices().len());
+    });
 }
 
 /// Runs the kernels whose turn it is.
@@ -82,8 +80,7 @@ fn check(bench: &mut Bench<f32>, turns: &mut Turns, case: &Case<f32>) {
 #[test]
 fn rows_of_c_anywhere() {
     once!(crate::SOURCES);
-    let mut count = 0;
-    for device in devices() {
+    each_device("tf32::rows_of_c_anywhere", |device, count| {
         let mut bench = Bench::<f32>::new(&device);
         let mut turns = Turns::on(&device, kernels().count());
         for [m, n, k] in [[256, 256, 40], [300, 133, 36], [17, 65, 8]] {
@@ -94,11 +91,10 @@ fn rows_of_c_anywhere() {
                 let b = Operand::draw((k, n), dense((k, n)), data, 86);
                 let c = Place::padded((m, n), Order::Rows, padding).at(first);
                 check(&mut bench, &mut turns, &Case::plain(a, b, c).scaled(2.0, 0.0, data, 87));
-                count += 1;
+                *count += 1;
             }
         }
-    }
-    counted("tf32::rows_of_c_anywhere", count / devices().len());
+    });
 }
 
 /// Sides of 0 and 1 among others; elements that are not contiguous; rows that are all one; a batch
@@ -111,8 +107,7 @@ fn any_strides_and_sizes() {
         .map(|kernel| kernel.entry.name())
         .collect::<Vec<_>>();
     assert_eq!(general, ["mma_tf32_64x64x32", "mma_tf32_128x128x32"]);
-    let mut count = 0;
-    for device in devices() {
+    each_device("tf32::any_strides_and_sizes", |device, count| {
         let mut bench = Bench::<f32>::new(&device);
         let mut check = |case: &Case<f32>| {
             let want = Want::exact(case);
@@ -121,7 +116,7 @@ fn any_strides_and_sizes() {
                     bench.run_as(case, |gemm| gemm.compute(Compute::Tf32).kernel(name)).unwrap();
                 want.check(&c).unwrap_or_else(|wrong| panic!("{wrong}\n{name}: {case}"));
             }
-            count += 1;
+            *count += 1;
         };
         for [m, n, k] in [[1, 1, 1], [65, 3, 0], [1, 130, 33], [129, 1, 7], [64, 64, 64]] {
             let data = Data::exact(k);
@@ -149,8 +144,7 @@ fn any_strides_and_sizes() {
                 ));
             }
         }
-    }
-    counted("tf32::any_strides_and_sizes", count / devices().len());
+    });
 }
 
 /// If not allowed, no product is rounded. If allowed, products are rounded on tensor cores. Other

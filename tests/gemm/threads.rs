@@ -8,7 +8,7 @@ use host::{
 };
 use tests::{
     cuda_devices, devices,
-    gemm::{Bench, Case, Data, Random, Side, bytes, counted},
+    gemm::{Bench, Case, Data, Random, Side, bytes, counted, each_device},
 };
 
 const THREADS: usize = 3;
@@ -55,8 +55,7 @@ fn each_with_its_own_stream() {
 /// thread.
 #[test]
 fn the_same_inputs() {
-    let mut count = 0;
-    for device in devices() {
+    each_device("threads::the_same_inputs", |device, count| {
         let case = Case::<f32>::dense([130, 70, 40], Data::Uniform, 53);
         let matrix = |rows, cols, values: Vec<f32>| {
             Matrix::from_row_major(&device, rows, cols, &values).unwrap()
@@ -78,10 +77,9 @@ fn the_same_inputs() {
         });
         for c in together {
             assert!(bytes(&c) == bytes(&serial), "{device}");
-            count += 1;
+            *count += 1;
         }
-    }
-    counted("threads::the_same_inputs", count / devices().len());
+    });
 }
 
 /// All GPUs of the machine compute the same product at once, each from its own thread.

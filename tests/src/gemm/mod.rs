@@ -16,5 +16,5 @@ pub use launch::{portable, watched};
 pub use number::{Data, INFINITY, NAN, Number, Random, bytes};
 pub use operand::{Operand, Order, Place};
 pub use suite::Suite;
-pub use table::{TABLE, cases, counted};
+pub use table::{TABLE, cases, counted, each_device};
 pub use want::{Want, activated, is_smooth, own_error, same_bits};

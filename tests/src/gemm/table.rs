@@ -1,6 +1,8 @@
 //! docs/testing/gemm.md: the number of cases of each test. The tests check these numbers.
 
-use crate::{everything, full};
+use host::Device;
+
+use crate::{devices, everything, full};
 
 /// The text.
 pub const TABLE: &str =
@@ -38,4 +40,16 @@ pub fn counted(test: &str, count: usize) {
         count, wanted,
         "{test}: so many cases were run, and so many docs/testing/gemm.md says"
     );
+}
+
+/// Runs a test on every device, which counts its cases, and checks the number for a device.
+///
+/// # Panics
+/// As [`counted`].
+pub fn each_device(test: &str, mut run: impl FnMut(Device, &mut usize)) {
+    let (devices, mut count) = (devices(), 0);
+    for device in &devices {
+        run(device.clone(), &mut count);
+    }
+    counted(test, count / devices.len());
 }
