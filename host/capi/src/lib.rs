@@ -162,12 +162,7 @@ fn elements<T: Pod>(
     // SAFETY: the caller of `gpu_gemm_scaled` or `gpu_gemm_int8` promises it: the elements of the
     // matrix are there until its work has ended, and nobody else writes them.
     let buffer = unsafe { queue.0.device().foreign(address, len) };
-    buffer.map_err(|error| match error {
-        Error::Argument { argument, value, limit } => {
-            Error::argument(format!("{name}: {argument}"), value, limit)
-        }
-        other => other,
-    })
+    buffer.map_err(|error| error.renamed(|argument| format!("{name}: {argument}")))
 }
 
 impl Product<'_> {

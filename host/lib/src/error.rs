@@ -220,6 +220,15 @@ impl Error {
         Error::Argument { argument: argument.into(), value: value.to_string(), limit: limit.into() }
     }
 
+    /// The same with another name of the argument, if it is an [`Error::Argument`].
+    #[doc(hidden)]
+    pub fn renamed(mut self, name: impl FnOnce(&str) -> String) -> Self {
+        if let Error::Argument { argument, .. } = &mut self {
+            *argument = name(argument);
+        }
+        self
+    }
+
     /// An [`Error::File`] for a field of a file.
     pub fn file(
         file: &std::path::Path,

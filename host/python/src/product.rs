@@ -286,10 +286,5 @@ fn multiply<T: Scalar<O>, O: Output>(
 
 /// The error of a C, with its argument's name.
 fn of_out(error: Error) -> Error {
-    match error {
-        Error::Argument { argument, value, limit } => {
-            Error::Argument { argument: format!("out.{argument}"), value, limit }
-        }
-        other => other,
-    }
+    error.renamed(|argument| format!("out.{argument}"))
 }

@@ -10,12 +10,7 @@ use crate::{
 
 /// The error of an operand that cannot be converted.
 pub(super) fn of_operand(name: &str, error: Error) -> Error {
-    match error {
-        Error::Argument { argument, value, limit } => {
-            Error::Argument { argument: format!("{name}.{argument}"), value, limit }
-        }
-        other => other,
-    }
+    error.renamed(|argument| format!("{name}.{argument}"))
 }
 
 /// [`Gemm::run_slices`].

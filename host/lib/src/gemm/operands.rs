@@ -43,12 +43,7 @@ impl<T: Pod, O: Pod> Operands<'_, T, O> {
 
 /// The error of one product of an array.
 pub(super) fn of_product(index: usize, error: Error) -> Error {
-    match error {
-        Error::Argument { argument, value, limit } => {
-            Error::Argument { argument: format!("product {index}: {argument}"), value, limit }
-        }
-        other => other,
-    }
+    error.renamed(|argument| format!("product {index}: {argument}"))
 }
 
 /// The request of a product, by which its kernel is selected.
