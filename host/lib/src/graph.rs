@@ -281,10 +281,7 @@ impl Graph {
         let operands = operands.into_iter().collect::<Vec<_>>();
         let devices = operands.iter().map(|operand| ("operands", operand.device));
         for (name, device) in devices.chain([("stream", stream.device())]) {
-            if *device != self.device {
-                let limit = format!("must be on the graph's device, {}", self.device.name());
-                return Err(Error::argument(name, device.name(), limit));
-            }
+            self.device.refuse_elsewhere(name, device, "the graph's device")?;
         }
         for used in &self.ranges {
             let covering = || operands.iter().filter(|operand| operand.range.covers(used));

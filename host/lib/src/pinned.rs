@@ -262,10 +262,7 @@ impl Stream {
             "a copy from or to pinned memory: queue it before and after the launch of the graph",
         )?;
         for (name, of) in [("pinned memory", &pinned.device), (name, device)] {
-            if of != self.device() {
-                let limit = format!("must be on the stream's device, {}", self.device().name());
-                return Err(Error::argument(name, of.name(), limit));
-            }
+            self.device().refuse_elsewhere(name, of, "the stream's device")?;
         }
         let Lines { count, len: line, stride } = lines;
         if count > 1 && stride < line {

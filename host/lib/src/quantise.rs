@@ -164,10 +164,7 @@ fn launch(
     let sizes = [size, size, granularity.scales(size.0, size.1)];
     for (number, (of, (rows, cols))) in operands.iter().zip(sizes).enumerate() {
         let (name, device, own) = (NAMES[number], stream.device(), of.elements.device());
-        if own != device {
-            let limit = format!("must be on the stream's device, {}", device.name());
-            return Err(Error::argument(name, own.name(), limit));
-        }
+        device.refuse_elsewhere(name, own, "the stream's device")?;
         if (of.rows, of.cols) != (rows, cols) {
             let value = format!("{} x {}", of.rows, of.cols);
             return Err(Error::argument(name, value, format!("must be {rows} x {cols}")));

@@ -18,10 +18,10 @@ pub(crate) use self::{kept::Kept, mode::Mode};
 use crate::{
     buffer::{Buffer, Pod},
     device::Device,
-    error::Result,
+    error::{Error, Result},
 };
 #[cfg(feature = "cuda")]
-use crate::{cuda, device::Kind, error::Error};
+use crate::{cuda, device::Kind};
 
 /// A queue of work on a device. Work on one stream runs in order.
 ///
@@ -117,6 +117,15 @@ impl Device {
         // SAFETY: condition 1. `Stream` gives the handle back when it is dropped.
         let cuda = Arc::new(unsafe { cuda::Stream::foreign(&gpu.context, raw.cast()) }?);
         Ok(Stream::of_cuda(self, cuda, false))
+    }
+
+    /// Refuses an argument that is not on this device, which is `whose`.
+    pub(crate) fn refuse_elsewhere(&self, name: &str, of: &Device, whose: &str) -> Result<()> {
+        if of == self {
+            return Ok(());
+        }
+        let limit = format!("must be on {whose}, {}", self.name());
+        Err(Error::argument(name, of.name(), limit))
     }
 }
 

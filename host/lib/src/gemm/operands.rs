@@ -91,10 +91,7 @@ pub(super) fn check<'a, T: Scalar<O>, O: Output>(
     let devices =
         [("A", a.elements.device()), ("B", b.elements.device()), ("C", c.elements.device())];
     for (name, other) in devices.into_iter().chain(bias_device) {
-        if other != device {
-            let limit = format!("must be on the stream's device, {}", device.name());
-            return Err(Error::argument(name, other.name(), limit));
-        }
+        device.refuse_elsewhere(name, other, "the stream's device")?;
     }
     let shape = Shape::of_matrices([a.size, b.size, c.size])?;
     for (name, count) in [("B.count", b.count), ("C.count", c.count)] {
@@ -120,10 +117,7 @@ pub(super) fn check<'a, T: Scalar<O>, O: Output>(
     let swaps = scalar::swaps(strides, c.size, ScalePlan::of(gemm.scales).kind);
     check_scales(gemm, &Request { batch: count, ..Request::new(shape, strides) })?;
     for (name, of) in NAMES.into_iter().zip(scales::elements(gemm.scales).iter().flatten()) {
-        if of.device() != device {
-            let limit = format!("must be on the stream's device, {}", device.name());
-            return Err(Error::argument(name, of.device().name(), limit));
-        }
+        device.refuse_elsewhere(name, of.device(), "the stream's device")?;
     }
     let (bias, scales) = (gemm.bias.map(Bias::elements), scales::elements(gemm.scales));
     let operands = Operands { shape, count, a, b, c, bias, scales, is_swapped: false };

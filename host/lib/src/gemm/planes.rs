@@ -40,10 +40,7 @@ impl<S: Slice> Planes<S> {
         stream.refuse_in_capture("the slices of a matrix")?;
         let (size, strides) = ((matrix.rows(), matrix.cols()), matrix.strides());
         let (device, elements_of) = (stream.device(), matrix.elements());
-        if elements_of.device() != device {
-            let limit = format!("must be on the stream's device, {}", device.name());
-            return Err(Error::argument("matrix", elements_of.device().name(), limit));
-        }
+        device.refuse_elsewhere("matrix", elements_of.device(), "the stream's device")?;
         let (rows, pitch) = match (size, strides) {
             (size, [pitch, 1]) => (size, pitch),
             ((rows, cols), [1, pitch]) => ((cols, rows), pitch),

@@ -7,7 +7,7 @@ use super::plan::{COMPUTE, LANES, ShardedPlan, What};
 use crate::{
     buffer::Buffer,
     devices::Devices,
-    error::{Error, Result},
+    error::Result,
     gemm::{
         Scales,
         scales::{NAMES, elements},
@@ -27,10 +27,7 @@ pub(super) struct PlaceScales {
 pub(super) fn check(scales: Option<Scales>, devices: &Devices) -> Result<()> {
     let first = devices.at(0);
     for (name, of) in NAMES.into_iter().zip(elements(scales).iter().flatten()) {
-        if of.device() != first {
-            let limit = format!("must be on the first of the devices, {}", first.name());
-            return Err(Error::argument(name, of.device().name(), limit));
-        }
+        first.refuse_elsewhere(name, of.device(), "the first of the devices")?;
     }
     Ok(())
 }
