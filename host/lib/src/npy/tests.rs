@@ -27,6 +27,13 @@ fn all<T: Element>(reader: &Reader) -> Vec<T> {
     values
 }
 
+/// A place for a file, as long as the folder is kept.
+fn place(name: &str) -> (TempDir, PathBuf) {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join(name);
+    (folder, path)
+}
+
 fn numpys_values(name: &str) -> Vec<f64> {
     all(&Reader::open("--a", &numpys(name)).unwrap())
 }
@@ -56,8 +63,7 @@ fn numpys_files_are_read() {
 
 #[test]
 fn spellings_of_types_are_numpys() {
-    let folder = TempDir::new().unwrap();
-    let path = folder.path().join("x.npy");
+    let (_folder, path) = place("x.npy");
     let spellings = numpys("spellings").with_extension("txt");
     let (mut floats, mut others) = (0, 0);
     for line in fs::read_to_string(spellings).unwrap().lines() {
@@ -93,8 +99,7 @@ fn spellings_of_types_are_numpys() {
 fn headers_are_taken_where_numpy_takes_them() {
     let headers = fs::read_to_string(numpys("headers").with_extension("txt")).unwrap();
     let escapes = [("\\n", "\n"), ("\\r", "\r"), ("\\x0b", "\x0b"), ("\\x0c", "\x0c")];
-    let folder = TempDir::new().unwrap();
-    let path = folder.path().join("x.npy");
+    let (_folder, path) = place("x.npy");
     let (mut taken, mut refused) = (0, 0);
     for line in headers.lines() {
         let (shape, header) = line.split_once(' ').unwrap();
@@ -178,8 +183,7 @@ fn bytes_behind_the_data_are_counted_and_ignored() {
 
 #[test]
 fn every_block_is_the_same_part_of_the_whole() {
-    let folder = TempDir::new().unwrap();
-    let path = folder.path().join("x.npy");
+    let (_folder, path) = place("x.npy");
     let (rows, cols) = (5, 7);
     let values = (0..rows * cols).map(|i| i as f32).collect::<Vec<_>>();
     let part = |r: &std::ops::Range<usize>, c: &std::ops::Range<usize>, layout| {
@@ -213,8 +217,7 @@ fn every_block_is_the_same_part_of_the_whole() {
 
 #[test]
 fn what_is_written_is_what_numpy_writes() {
-    let folder = TempDir::new().unwrap();
-    let path = folder.path().join("x.npy");
+    let (_folder, path) = place("x.npy");
     let names = "a_f4 a_f4_fortran a_f8 a_f2 a_bf16 a_bf16_fortran b_f4_fortran empty";
     for name in names.split(' ') {
         let reader = Reader::open_as("--a", &numpys(name), BF16).unwrap();
@@ -229,8 +232,7 @@ fn what_is_written_is_what_numpy_writes() {
 
 /// The message for a file of these bytes.
 fn refused(bytes: &[u8]) -> String {
-    let folder = TempDir::new().unwrap();
-    let path = folder.path().join("bad.npy");
+    let (_folder, path) = place("bad.npy");
     fs::write(&path, bytes).unwrap();
     match Reader::open("--a", &path) {
         Err(error @ Error::File { .. }) => {
@@ -316,8 +318,7 @@ fn what_is_no_matrix_of_floats_is_refused_by_its_field() {
         assert!(message.len() < 300, "{message}");
     }
     // Python 2 wrote long integers so.
-    let folder = TempDir::new().unwrap();
-    let path = folder.path().join("old.npy");
+    let (_folder, path) = place("old.npy");
     fs::write(&path, header("'<f4'", "False", "(2L, 3L)")).unwrap();
     assert_eq!(all::<f32>(&Reader::open("--a", &path).unwrap()), [0.0; 6]);
 }
@@ -325,8 +326,7 @@ fn what_is_no_matrix_of_floats_is_refused_by_its_field() {
 #[test]
 fn no_bytes_make_it_panic() {
     let mut rng = ChaCha8Rng::seed_from_u64(3);
-    let folder = TempDir::new().unwrap();
-    let path = folder.path().join("bad.npy");
+    let (_folder, path) = place("bad.npy");
     let (mut taken, mut refused) = (0, 0);
     for name in
         ["a_f4", "a_f2_big_endian", "a_f8_big_endian_fortran", "a_f4_version_2", "structure"]
@@ -375,8 +375,7 @@ fn no_bytes_make_it_panic() {
 
 #[test]
 fn a_file_that_shrinks_is_an_error() {
-    let folder = TempDir::new().unwrap();
-    let path = folder.path().join("x.npy");
+    let (_folder, path) = place("x.npy");
     fs::copy(numpys("a_f4"), &path).unwrap();
     let reader = Reader::open("--a", &path).unwrap();
     fs::File::options().write(true).open(&path).unwrap().set_len(150).unwrap();
@@ -386,8 +385,7 @@ fn a_file_that_shrinks_is_an_error() {
 
 #[test]
 fn what_cannot_be_done_names_its_argument() {
-    let folder = TempDir::new().unwrap();
-    let missing = folder.path().join("missing.npy");
+    let (folder, missing) = place("missing.npy");
     let message = Reader::open("--a", &missing).unwrap_err().to_string();
     let start = format!("--a = {}: cannot be read: ", missing.display());
     assert!(message.starts_with(&start), "{message}");
@@ -427,8 +425,7 @@ fn what_cannot_be_done_names_its_argument() {
 
 #[test]
 fn a_file_is_there_when_all_of_it_is() {
-    let folder = TempDir::new().unwrap();
-    let path = folder.path().join("x.npy");
+    let (folder, path) = place("x.npy");
     let create = || Writer::create("--out", &path, 1, 2, Type::F32, Layout::RowMajor).unwrap();
     drop(create());
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
@@ -443,8 +440,7 @@ fn a_file_is_there_when_all_of_it_is() {
 
 #[test]
 fn a_type_that_is_not_multiplied_is_not_written() {
-    let folder = TempDir::new().unwrap();
-    let path = folder.path().join("c.npy");
+    let (_folder, path) = place("c.npy");
     let error = Writer::create("--out", &path, 1, 1, Type::U8, Layout::RowMajor).unwrap_err();
     assert_eq!(error.to_string(), "dtype = u8: must be one of f4, f8, bf16, f2");
     assert!(!path.exists());
@@ -452,8 +448,7 @@ fn a_type_that_is_not_multiplied_is_not_written() {
 
 #[test]
 fn too_large_values_are_counted() {
-    let folder = TempDir::new().unwrap();
-    let path = folder.path().join("x.npy");
+    let (_folder, path) = place("x.npy");
     let mut writer = Writer::create("--out", &path, 2, 2, Type::F16, Layout::RowMajor).unwrap();
     writer.write(0..2, 0..2, Layout::ColMajor, &[1f32, 1e5, 2.0, -1e6]).unwrap();
     assert_eq!(writer.overflows(), 2);
