@@ -30,6 +30,15 @@ use host::{
 };
 use serde_json::{Value, json};
 
+impl Folder {
+    /// One, and the path of C in it.
+    fn with_out() -> (Self, String) {
+        let folder = Folder::new();
+        let out = folder.text("o.npy");
+        (folder, out)
+    }
+}
+
 /// A file written by NumPy (`lib/tests/data/npy/make.py`).
 fn numpys(name: &str) -> String {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("lib/tests/data/npy");
@@ -84,8 +93,7 @@ fn is_near<T: Element>(actual: &[T], wanted: &[f64], error: f64) {
 
 #[test]
 fn alpha_and_beta_and_what_c_was() {
-    let folder = Folder::new();
-    let out = folder.text("o.npy");
+    let (folder, out) = Folder::with_out();
     let (a, b, c) = (numpys("a_f4"), numpys("b_f4"), numpys("c_f4"));
     let wanted = read::<f64>(numpys("half_ab_minus_2c_f4"));
     let factors = ["--c", &c, "--alpha", "0.5", "--beta", "-2"];
@@ -110,8 +118,7 @@ fn alpha_and_beta_and_what_c_was() {
 
 #[test]
 fn what_is_too_large_for_its_file_is_told() {
-    let folder = Folder::new();
-    let out = folder.text("o.npy");
+    let (_folder, out) = Folder::with_out();
     let args = ["--alpha", "200000", "--out-type", "f2", "--json"];
     let (code, stdout, stderr) = finish(gemm(&numpys("a_f4"), &numpys("b_f4"), &out, &args));
     assert_eq!(code, 0, "{stderr}");
@@ -133,8 +140,7 @@ fn bits(command: Command, out: &str) -> (Vec<u8>, Value) {
 
 #[test]
 fn blocks_give_the_bits_of_one_piece() {
-    let folder = Folder::new();
-    let out = folder.text("o.npy");
+    let (folder, out) = Folder::with_out();
     let (m, n, k) = (230, 190, 300);
     let layouts = [Layout::RowMajor, Layout::ColMajor];
     let mut streamed = 0;
@@ -257,8 +263,7 @@ fn a_plan_reads_headers_alone() {
 
 #[test]
 fn json_says_what_the_lines_say() {
-    let folder = Folder::new();
-    let out = folder.text("o.npy");
+    let (_folder, out) = Folder::with_out();
     let product = |more: &[&str]| object(gemm(&numpys("a_f4"), &numpys("b_f4"), &out, more));
     let object = product(&["--json"]);
     has_no_noise(&object);
@@ -307,8 +312,7 @@ fn empty_files_are_multiplied_too() {
 
 #[test]
 fn what_does_not_fit_names_files_flags_and_sizes() {
-    let folder = Folder::new();
-    let out = folder.text("o.npy");
+    let (folder, out) = Folder::with_out();
     let (a, b, c) = (numpys("a_f4"), numpys("b_f4"), numpys("c_f4"));
     let refused = |a: &str, b: &str, more: &[&str], words: &[&str]| {
         fails(gemm(a, b, &out, more), 2, words);
@@ -362,8 +366,7 @@ fn what_does_not_fit_names_files_flags_and_sizes() {
 
 #[test]
 fn a_broken_file_leaves_nothing_and_takes_nothing_away() {
-    let folder = Folder::new();
-    let out = folder.text("o.npy");
+    let (folder, out) = Folder::with_out();
     fs::write(&out, "what was there").unwrap();
     let bytes = fs::read(numpys("a_f4")).unwrap();
     let broken = folder.text("broken.npy");
@@ -392,8 +395,7 @@ fn on_gpu(driver: &str, folder: &Folder, more: &[&str]) -> Command {
 
 #[test]
 fn a_gpus_copies_may_be_late() {
-    let folder = Folder::new();
-    let out = folder.text("o.npy");
+    let (folder, out) = Folder::with_out();
     let (whole, object) = bits(on_gpu("kernels=2 late=1", &folder, &["--json"]), &out);
     assert_eq!((&object["blocks"]["why"], &object["verified"]), (&"fits".into(), &true.into()));
     for limit in ["60K", "40K"] {

@@ -6,8 +6,7 @@ use super::*;
 
 #[test]
 fn numpys_files_give_numpys_products() {
-    let folder = Folder::new();
-    let out = folder.text("o.npy");
+    let (folder, out) = Folder::with_out();
     let wanted = |name: &str| read::<f64>(numpys(name));
     for a in ["a_f4", "a_f4_fortran", "a_f4_big_endian", "a_f4_version_2", "a_f4_version_3"] {
         for b in ["b_f4", "b_f4_fortran"] {
@@ -43,8 +42,7 @@ fn numpys_files_give_numpys_products() {
 
 #[test]
 fn every_type_and_order_of_a_result() {
-    let folder = Folder::new();
-    let out = folder.text("o.npy");
+    let (_folder, out) = Folder::with_out();
     let (a, b) = (numpys("a_f8"), numpys("b_f8"));
     let double = multiplied::<f64>(&a, &b, &out, &[]);
     for (name, dtype) in [("f2", Type::F16), ("f4", Type::F32), ("f8", Type::F64)] {
@@ -76,8 +74,7 @@ fn read_bf16(path: impl AsRef<Path>) -> Vec<f64> {
 
 #[test]
 fn bfloat16_in_and_out() {
-    let folder = Folder::new();
-    let out = folder.text("o.npy");
+    let (folder, out) = Folder::with_out();
     let b = numpys("b_bf16");
     let wanted = read::<f64>(numpys("ab_bf16"));
     for name in ["a_bf16", "a_bf16_again", "a_bf16_fortran", "a_bf16_big_endian"] {
@@ -134,8 +131,7 @@ fn bfloat16_in_and_out() {
 
 #[test]
 fn a_vector_is_a_row_as_a_and_a_column_as_b() {
-    let folder = Folder::new();
-    let out = folder.text("o.npy");
+    let (_folder, out) = Folder::with_out();
     let x = numpys("one_dimension");
     let size = || {
         let header = *Reader::open("--a", Path::new(&out)).unwrap().header();
@@ -178,8 +174,7 @@ fn a_vector_is_a_row_as_a_and_a_column_as_b() {
 
 #[test]
 fn bytes_behind_the_data_are_ignored_with_a_warning() {
-    let folder = Folder::new();
-    let out = folder.text("o.npy");
+    let (folder, out) = Folder::with_out();
     let (a, b) = (numpys("a_f4_and_more"), numpys("b_f4"));
     let wanted = multiplied::<f32>(&numpys("a_f4"), &b, &out, &[]);
     let warning = format!("warning: {a}: bytes behind the data are ignored: 308\n");
