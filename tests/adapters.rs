@@ -4,7 +4,7 @@
 use host::{Device, Gemm, SliceView, SliceViewMut};
 use nalgebra::{DMatrix, Dyn, U1};
 use ndarray::{ArcArray, Array2, ArrayView2, Axis, CowArray, s};
-use tests::devices;
+use tests::streams;
 
 /// Small integers: every product is exact.
 fn element(seed: usize, row: usize, col: usize) -> f32 {
@@ -13,8 +13,7 @@ fn element(seed: usize, row: usize, col: usize) -> f32 {
 
 #[test]
 fn nalgebra_matrices_and_parts() {
-    for device in devices() {
-        let stream = device.stream().unwrap();
+    for (_, stream) in streams() {
         let a = DMatrix::from_fn(5, 7, |row, col| element(1, row, col));
         let b = DMatrix::from_fn(7, 4, |row, col| element(2, row, col));
         let mut c = DMatrix::zeros(5, 4);
@@ -50,8 +49,7 @@ fn nalgebra_matrices_and_parts() {
 
 #[test]
 fn ndarray_arrays_and_slices() {
-    for device in devices() {
-        let stream = device.stream().unwrap();
+    for (_, stream) in streams() {
         let a = Array2::from_shape_fn((6, 8), |(row, col)| element(3, row, col));
         let b = Array2::from_shape_fn((8, 5), |(row, col)| element(4, row, col));
         let mut c = Array2::zeros((6, 5));
@@ -117,8 +115,7 @@ fn arrays_that_share_their_elements() {
 /// Rows of C may lie between rows of A: the borrows ensure that they are different memory.
 #[test]
 fn parts_of_one_matrix() {
-    for device in devices() {
-        let stream = device.stream().unwrap();
+    for (_, stream) in streams() {
         let mut whole = DMatrix::from_fn(4, 6, |row, col| element(7, row, col));
         let before = whole.clone();
         let (top, mut bottom) = whole.rows_range_pair_mut(0..2, 2..4);
@@ -148,8 +145,7 @@ fn what_cannot_be_an_operand_says_so() {
 
 #[test]
 fn slices_of_any_stride() {
-    for device in devices() {
-        let stream = device.stream().unwrap();
+    for (_, stream) in streams() {
         let a = [1.0f64, 9.0, 2.0, 9.0, 3.0, 9.0, 4.0];
         let mut c = [5.0f64; 7];
         let a = SliceView::new(&a, 2, 2, [4, 2]).unwrap();

@@ -1,7 +1,7 @@
 //! The library's examples. Their functions run here as in the examples.
 
 use host::{Matrix, operands};
-use tests::devices;
+use tests::{devices, streams};
 
 #[allow(dead_code, reason = "its `main` is for people")]
 #[path = "../host/lib/examples/first_product.rs"]
@@ -78,8 +78,7 @@ fn matrices_of_nalgebra() {
 
 #[test]
 fn a_network_as_a_graph() {
-    for device in devices() {
-        let stream = device.stream().unwrap();
+    for (device, stream) in streams() {
         let mut network = graph::Network::new(&device, 3, 4, 64).unwrap();
         let graph = match network.graph(&stream) {
             Ok(graph) => graph,

@@ -7,6 +7,7 @@ use tests::{
     gemm::{
         Case, Data, Number, Operand, Order, Place, Random, Side, Suite, bytes, counted, each_device,
     },
+    streams,
 };
 
 fn evenly_spaced<T: Number>() {
@@ -86,8 +87,7 @@ fn interleaved() {
 
 fn interleaved_of<T: Scalar + Into<f64>>(of: fn(f32) -> T) -> usize {
     let (heads, k, mut count) = (3, 5, 0);
-    for device in devices() {
-        let stream = device.stream().unwrap();
+    for (device, stream) in streams() {
         for (tokens, width) in [(10, 8), (7, 5), (70, 16), (1, 4), (130, 136)] {
             let values =
                 |len: usize| (0..len).map(|i| of((i % 5) as f32 - 2.0)).collect::<Vec<_>>();
@@ -129,8 +129,7 @@ fn interleaved_of<T: Scalar + Into<f64>>(of: fn(f32) -> T) -> usize {
 fn arrays() {
     once!(crate::SOURCES);
     let mut count = 0;
-    for device in devices() {
-        let stream = device.stream().unwrap();
+    for (device, stream) in streams() {
         for kernel in f32::general() {
             let gemm = Gemm::new().alpha(0.7).beta(1.3).kernel(kernel).unwrap();
             let shapes = [[3, 4, 5], [40, 33, 17], [1, 1, 1], [0, 5, 2], [7, 9, 0], [65, 2, 40]];

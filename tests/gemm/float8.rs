@@ -8,7 +8,7 @@ use host::{Bf16, Device, E4m3, E5m2, F16, Matrix, gemm::Scalar};
 use tests::{
     Turns, devices,
     gemm::{Random, counted, each_device},
-    once,
+    once, streams,
 };
 
 use self::case::{Case, Element, of_short_sums};
@@ -34,8 +34,7 @@ fn subnormal_factors_keep_to_the_bound() {
         let terms = || a.iter().zip(&b).map(|(&a, &b)| wide(a) * wide(b));
         let (want, size) = (terms().sum::<f64>(), terms().map(f64::abs).sum::<f64>());
         let mut most = 0f64;
-        for device in devices() {
-            let stream = device.stream().unwrap();
+        for (device, stream) in streams() {
             let of_a = Matrix::from_row_major(&device, 1, a.len(), &a).unwrap();
             let of_b = Matrix::from_row_major(&device, 1, b.len(), &b).unwrap();
             for kernel in kernels::<T, f32>() {
@@ -62,8 +61,7 @@ fn subnormal_factors_keep_to_the_bound() {
 /// Products of some types, each by one of the kernels in turn, or by all.
 fn check_types<T: Element + Scalar<O>, O: Element>(cases: usize, seed: u64) {
     let kernels = kernels::<T, O>();
-    for device in devices() {
-        let stream = device.stream().unwrap();
+    for (device, stream) in streams() {
         let mut turns = Turns::on(&device, kernels.len());
         let mut random = Random::new(seed);
         for _ in 0..cases {

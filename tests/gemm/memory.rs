@@ -4,7 +4,7 @@ use host::{
     Activation, Bias, Device, Error, Gemm, Layout, Matrix, Result, SliceView, SliceViewMut,
     testing::{counts, refuse_allocation},
 };
-use tests::{devices, gemm::counted};
+use tests::{devices, gemm::counted, streams};
 
 /// Uploads operands, multiplies, and downloads the result.
 fn product(device: &Device) -> Result<Vec<f32>> {
@@ -57,8 +57,7 @@ fn at_every_allocation() {
 fn at_every_allocation_for_slices() {
     let [a, b] =
         [40 * 33, 33 * 70].map(|len| (0..len).map(|at| (at % 9) as f32).collect::<Vec<_>>());
-    for device in devices() {
-        let stream = device.stream().unwrap();
+    for (device, stream) in streams() {
         let product = |c: &mut [f32]| -> Result<()> {
             let (a, b) = (SliceView::row_major(&a, 40, 33)?, SliceView::col_major(&b, 33, 70)?);
             let c = SliceViewMut::row_major(c, 40, 70)?;

@@ -1,7 +1,7 @@
 //! The table of scopes and lifetimes, row by row.
 
 use gpu::lessons::memories::*;
-use tests::devices;
+use tests::streams;
 
 use super::{line, variables};
 
@@ -10,8 +10,7 @@ const THREADS: u32 = BLOCKS * BLOCK as u32;
 
 #[test]
 fn a_register_belongs_to_its_thread_and_begins_with_it() {
-    for device in devices() {
-        let stream = device.stream().unwrap();
+    for (device, stream) in streams() {
         let mut counts = device.zeros::<u32>(THREADS as usize).unwrap();
         for _ in 0..2 {
             let arguments = (THREADS, 3, &mut counts);
@@ -24,8 +23,7 @@ fn a_register_belongs_to_its_thread_and_begins_with_it() {
 
 #[test]
 fn shared_memory_belongs_to_its_block_and_begins_with_it() {
-    for device in devices() {
-        let stream = device.stream().unwrap();
+    for (device, stream) in streams() {
         let mut counts = device.zeros::<u32>(BLOCKS as usize).unwrap();
         for _ in 0..2 {
             let arguments = (BLOCKS, &mut counts);
@@ -39,8 +37,7 @@ fn shared_memory_belongs_to_its_block_and_begins_with_it() {
 #[test]
 fn global_memory_belongs_to_all_and_outlives_the_launch() {
     let _alone = variables();
-    for device in devices() {
-        let stream = device.stream().unwrap();
+    for (device, stream) in streams() {
         let count = device.symbol(&THREADS_SO_FAR).unwrap();
         count.write(&[0]).unwrap();
         let mut seen = Vec::new();
@@ -62,8 +59,7 @@ fn global_memory_belongs_to_all_and_outlives_the_launch() {
 #[test]
 fn constant_memory_is_read_by_all_and_stays_until_the_host_writes_it() {
     let _alone = variables();
-    for device in devices() {
-        let stream = device.stream().unwrap();
+    for (device, stream) in streams() {
         let coefficients = device.symbol(&COEFFICIENTS).unwrap();
         let x: Vec<_> = (0..THREADS).map(|i| i as f32 / 256.0 - 1.0).collect();
         let on_device = device.upload(&x).unwrap();
@@ -87,8 +83,7 @@ fn constant_memory_is_read_by_all_and_stays_until_the_host_writes_it() {
 #[test]
 fn a_global_pointer_leads_to_a_buffer_until_it_is_set_anew() {
     let _alone = variables();
-    for device in devices() {
-        let stream = device.stream().unwrap();
+    for (device, stream) in streams() {
         let pointer = device.pointer_symbol(&NUMBERS).unwrap();
         let mut first = device.upload(&[1.0f32; THREADS as usize]).unwrap();
         let mut second = device.upload(&[5.0f32; 7]).unwrap();

@@ -4,7 +4,7 @@
 use gpu::lessons::pitched::{BOX, ROWS, row_sums, scale_box};
 use host::{Device, Pitched, Region, Stream};
 use simt::LaunchConfig;
-use tests::devices;
+use tests::{devices, streams};
 
 /// A single element, a round width, ragged ones, more than a block of each kernel.
 const SIZES: [[usize; 3]; 6] =
@@ -47,8 +47,7 @@ fn what_is_written_is_read_and_the_pitch_is_a_rows_at_least() {
 
 #[test]
 fn a_kernel_walks_the_rows_by_pitch() {
-    for device in devices() {
-        let stream = device.stream().unwrap();
+    for (device, stream) in streams() {
         for size in SIZES {
             let (array, values) = counted(&device, size);
             // The rows of all slices are one pitch apart.
@@ -63,8 +62,7 @@ fn a_kernel_walks_the_rows_by_pitch() {
 
 #[test]
 fn a_kernel_scales_a_box_and_leaves_the_padding() {
-    for device in devices() {
-        let stream = device.stream().unwrap();
+    for (device, stream) in streams() {
         for size in SIZES {
             let (mut array, values) = counted(&device, size);
             let [width, height, depth] = size.map(|size| size as u32);
@@ -241,8 +239,7 @@ fn sizes_that_no_array_has_are_refused() {
 
 #[test]
 fn a_launch_with_a_pitch_that_leads_outside_is_refused() {
-    for device in devices() {
-        let stream = device.stream().unwrap();
+    for (device, stream) in streams() {
         let array = device.pitched::<f32>(10, 4).unwrap();
         let mut sums = device.zeros::<f32>(4).unwrap();
         let config = LaunchConfig::new([1, 1, 1], [ROWS as u32, 1, 1]);

@@ -5,7 +5,7 @@ use host::{
     blur::{BLURS, Size, blur, reference},
     operands,
 };
-use tests::devices;
+use tests::{devices, streams};
 
 /// Width, height and channels: less than a block, more, one row, one column, one pixel, and sizes
 /// that no block divides, for every number of channels.
@@ -89,8 +89,7 @@ fn every_byte_is_that_of_four_plain_loops() {
 
 #[test]
 fn a_mean_of_white_is_white_and_halves_are_rounded_up() {
-    for device in devices() {
-        let stream = device.stream().unwrap();
+    for (device, stream) in streams() {
         for kernel in &BLURS {
             let run = |size, radius, image: &[u8]| {
                 let mut output = device.zeros(image.len()).unwrap();

@@ -1,7 +1,7 @@
 //! Padding in place of boundary checks.
 
 use host::{Shape, operands, padding};
-use tests::{devices, reference};
+use tests::{devices, reference, streams};
 
 /// Below, at and above a tile along each dimension, empty, and many tiles.
 const SIZES: [[u64; 3]; 12] = [
@@ -21,8 +21,7 @@ const SIZES: [[u64; 3]; 12] = [
 
 #[test]
 fn both_ways_are_exact_at_any_size() {
-    for device in devices() {
-        let stream = device.stream().unwrap();
+    for (device, stream) in streams() {
         for [m, n, k] in SIZES {
             let shape = Shape::new(m, n, k).unwrap();
             let a = operands::integers(1, shape.a_len(), 8).unwrap();

@@ -1,7 +1,7 @@
 //! B transposed by the CPU first.
 
 use host::{Shape, operands};
-use tests::{devices, reference};
+use tests::{reference, streams};
 
 #[allow(dead_code, reason = "its `main` is for people")]
 #[path = "../../host/examples/transposed_b.rs"]
@@ -9,8 +9,7 @@ mod example;
 
 #[test]
 fn a_transposed_b_gives_the_same_product() {
-    for device in devices() {
-        let stream = device.stream().unwrap();
+    for (device, stream) in streams() {
         for [m, n, k] in [[1, 1, 1], [16, 16, 16], [17, 33, 15], [70, 40, 51], [0, 6, 5], [5, 6, 0]]
         {
             let shape = Shape::new(m, n, k).unwrap();

@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use host::Device;
+use host::{Device, Stream};
 
 use crate::{skip, skip::is_set};
 
@@ -14,6 +14,14 @@ pub fn devices() -> Vec<Device> {
     let mut devices = cuda_devices();
     devices.insert(0, Device::cpu());
     devices
+}
+
+/// Each of these with a stream.
+///
+/// # Panics
+/// As [`cuda_devices`]; if a stream cannot be made.
+pub fn streams() -> impl Iterator<Item = (Device, Stream)> {
+    devices().into_iter().map(|device| (device.clone(), device.stream().unwrap()))
 }
 
 /// Every CUDA device. If there is none, that is a counted skip.

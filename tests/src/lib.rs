@@ -21,7 +21,7 @@ pub mod scratch;
 mod skip;
 mod thin;
 
-pub use devices::{cuda_devices, devices, full, hoppers};
+pub use devices::{cuda_devices, devices, full, hoppers, streams};
 pub use guarded::multiply_guarded;
 pub use products::products;
 pub use skip::skip;
