@@ -114,6 +114,8 @@ fn scales_are_checked() {
         ("wgmma_e4m3_bf16_64x64x128_nt", "blocks"),
         ("wgmma_e5m2_f32_128x64x128_nt", "rows-cols"),
         ("wgmma_i8_f16_64x128x128_nt", "rows-cols"),
+        ("mma_i8_f32_64x64x64_nt", "rows-cols"),
+        ("mma_i8_bf16_128x128x64_nt", "rows-cols"),
     ] {
         let sizes = ["check", "--m", "40", "--n", "133", "--k", "270", "--kernel", kernel];
         let more = ["--scales", scales, "--orders", "2"];

@@ -7,8 +7,9 @@ use std::{collections::HashSet, num::NonZeroU32};
 use gpu::{
     collective::stored::Stored,
     params::{COL_BIAS, GemmParams, RELU},
-    registry::{Family, Type},
+    registry::{Access, Family, Product, Type},
 };
+use host::{Shape, check::Data, scaling::ScaleKind};
 use simt::{
     Bf16, Bound, Element, Elements, F16, LaunchConfig, Named, Tf32,
     check::{self, Operation, Order, Profile},
@@ -53,7 +54,7 @@ const CASES: [Case; 13] = [
 fn kernels_of(operands: Type, c: Type) -> Vec<Kernel> {
     let kernels = kernels(|product| {
         let of = product.variant;
-        // Those by TMA take aligned operands: `registry` has them.
+        // Those by TMA take aligned operands: `registry` has them. So do those of i8.
         let is_general = !product.requires_layouts();
         of.family == Family::Mma && is_general && (of.operands, of.c) == (operands, c)
     });
@@ -81,6 +82,30 @@ unsafe fn arguments<'a, T: Stored, C: Element>(
 /// Small integers, whose sums are exact.
 fn integer(product: usize, row: usize, col: usize, salt: usize) -> f32 {
     ((product * 5 + row * 7 + col * 3 + salt) % 11) as f32 - 5.0
+}
+
+/// In every order, with the copies that a plan makes of operands whose rows are not aligned.
+#[test]
+fn kernels_of_i8_are_right_and_clean() {
+    once!(SOURCES);
+    let of = |product: &Product| product.variant.access == Access::Pieces;
+    let (orders, mut count) = (host::check::orders(6, 1), 0);
+    for (entry, product) in kernels(|product| of(product)) {
+        let sizes =
+            [[1, 1, 1], [130, 70, 81], [64, 129, 64], [1, 65, 100], [67, 1, 15], [3, 5, 16]];
+        for ([m, n, k], &order) in sizes.into_iter().zip(&orders) {
+            let shape = Shape::new(m, n, k).unwrap();
+            let has_scales = entry.has_scales() && product.variant.tile[0] == 64;
+            let scales = has_scales.then_some(ScaleKind::RowsCols);
+            let data = Data::Integers;
+            let checked = host::check::scaled(entry, shape, scales, data, order, m).unwrap();
+            let name = format!("{}, {shape}, order {order}", entry.name());
+            assert!(checked.findings.is_empty(), "{name}: {:#?}", checked.findings);
+            assert!(checked.comparison.passed(), "{name}: {:?}", checked.comparison);
+            count += 1;
+        }
+    }
+    assert!(count >= 5 * 6, "{count}");
 }
 
 fn every_case_is_right_and_clean<T: Stored, C: Stored<Real: Into<f64>>>(

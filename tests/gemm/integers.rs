@@ -147,6 +147,36 @@ fn random_products_are_exact() {
 }
 
 /// K is split by the blocks of a cluster, and by partial products.
+/// By `mma.sync`: a single row has any stride, and the end of k is less than sixteen bytes.
+#[test]
+fn single_lines_and_ends_of_k_are_exact() {
+    once!(crate::SOURCES);
+    each_device("integers::single_lines_and_ends_of_k_are_exact", |device, count| {
+        let stream = device.stream().unwrap();
+        for name in ["mma_i8_i32_64x64x64_nt", "mma_i8_i32_128x128x64_nt"] {
+            for (m, n) in [(1, 1), (1, 70), (130, 1), (3, 2)] {
+                for k in [1, 15, 16, 17, 100] {
+                    let a: Vec<i8> = (0..m * k).map(|i| (i * 7 % 251) as u8 as i8).collect();
+                    let b: Vec<i8> = (0..k * n).map(|i| (i * 5 % 241) as u8 as i8).collect();
+                    let sum = |i: usize| {
+                        let of =
+                            |p: usize| i32::from(a[i / n * k + p]) * i32::from(b[p * n + i % n]);
+                        (0..k).map(of).sum::<i32>()
+                    };
+                    let expected: Vec<i32> = (0..m * n).map(sum).collect();
+                    let a = Matrix::from_row_major(&device, m, k, &a).unwrap();
+                    let b = Matrix::from_row_major(&device, k, n, &b).unwrap();
+                    let mut c = Matrix::zeros(&device, m, n).unwrap();
+                    let gemm = gemm::<i8, i32>(Some(name));
+                    gemm.run(&stream, a.view(), b.view(), c.view_mut()).unwrap();
+                    assert_eq!(c.to_row_major().unwrap(), expected, "{name}: {m}x{n}x{k}");
+                    *count += 1;
+                }
+            }
+        }
+    });
+}
+
 #[test]
 fn split_sums_are_exact() {
     once!(crate::SOURCES);

@@ -78,17 +78,20 @@ pub fn transpose_rows_u8(
                 tile[place(piece * PIECE + i, word)] = u32::from_le_bytes(column);
             }
         } else {
-            let mut word = warp * ROWS;
-            while word < (warp + 1) * ROWS {
-                let read: [u32; TILE / 32] = core::array::from_fn(|group| {
-                    let col = (first_col + group * 32 + lane).min(cols - 1);
-                    u32::from_le_bytes(core::array::from_fn(|i| from[row(word, i) + col]))
+            let (mut group, mut word) = (first_col, warp * ROWS);
+            while group < cols.min(first_col + TILE) {
+                let col = (group + lane).min(cols - 1);
+                let read: [u32; 2] = core::array::from_fn(|next| {
+                    u32::from_le_bytes(core::array::from_fn(|i| from[row(word + next, i) + col]))
                 });
-                for group in 0..TILE / 32 {
-                    tile[place(group * 32 + lane, word)] = read[group];
+                for next in 0..2 {
+                    tile[place(group - first_col + lane, word + next)] = read[next];
                 }
-                // The compiler would unroll the loop, for more registers.
-                word = thread::opaque(word + 1);
+                // The compiler would unroll the loop, for more registers than there are.
+                word = thread::opaque(word + 2);
+                if word == (warp + 1) * ROWS {
+                    (group, word) = (group + 32, warp * ROWS);
+                }
             }
         }
         thread::sync_threads();

@@ -274,14 +274,13 @@ impl Product {
         self.variant.access == Access::Dot
     }
 
-    /// Whether the kernel loads A and B by TMA, or by threads with unaligned rows (`ldg`). It is
-    /// not a lesson.
+    /// Whether the kernel requires certain layouts, and is not a lesson.
     pub fn is_tma_or_ldg(&self) -> bool {
         !self.is_lesson() && self.requires_layouts()
     }
 
-    /// Whether the kernel requires certain layouts of its operands, because it loads them by TMA or
-    /// by `ldg`. A lesson may load by TMA, too.
+    /// Whether the kernel requires certain layouts of its operands, because it loads them by TMA,
+    /// by `ldg`, or sixteen bytes at a time. A lesson may load by TMA, too.
     pub fn requires_layouts(&self) -> bool {
         match self.variant.access {
             Access::Dense | Access::Strided | Access::Dot => false,

@@ -5,7 +5,7 @@ use std::fmt;
 
 use super::{
     product::Product,
-    variant::{Access, Family, Scheme},
+    variant::{Access, Family, Scheme, Type},
 };
 
 /// The order in which a block adds the products of an element of C.
@@ -28,6 +28,8 @@ pub enum SumOrder {
         /// The k-steps that a sum takes at a time.
         steps: u32,
     },
+    /// Any: sums of integers are exact.
+    Exact,
     /// An order that no other tile has, or one that depends on the row.
     Own,
 }
@@ -41,6 +43,7 @@ impl fmt::Display for SumOrder {
             SumOrder::Dealt { sums, steps } => {
                 write!(f, "{sums} sums, which take {steps} k-steps in turn")
             }
+            SumOrder::Exact => f.write_str("any order: sums of integers are exact"),
             SumOrder::Own => f.write_str("an order that no other kernel has"),
         }
     }
@@ -58,6 +61,7 @@ impl Product {
             (Family::Lesson(_), ..)
             | (_, _, Access::Dense | Access::Dot | Access::UnalignedA(_))
             | (_, Scheme::Bf16x6 | Scheme::F16x3, _) => SumOrder::Own,
+            _ if variant.operands == Type::I8 => SumOrder::Exact,
             (Family::Gemm, ..) => serial,
             // The tensor cores add f64 one by one.
             (Family::Mma, ..) if variant.operands.bytes() == 8 => serial,

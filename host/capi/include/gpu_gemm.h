@@ -1,5 +1,6 @@
 /* Products of 8-bit numbers on NVIDIA GPUs from compute capability 8.0 on, or on the CPU; of e4m3 and e5m2 with scales
- * on Hopper or the CPU. Each function returns a status, and gpu_gemm_last_error has the words. docs/guide/interchange.md is about it.
+ * on Hopper or the CPU. Each function returns a status, and gpu_gemm_last_error has the words.
+ * docs/guide/interchange.md is about it.
  * No cudaDeviceReset while the program uses this library. */
 #ifndef GPU_GEMM_H
 #define GPU_GEMM_H
@@ -69,10 +70,12 @@ int gpu_gemm_open(int device, void *stream, gpu_gemm_queue **queue);
 /* Closes a queue. Work launched before still ends, and its memories must exist until then. NULL is no error. */
 void gpu_gemm_close(gpu_gemm_queue *queue);
 
-/* C = activation(alpha (A * scales) (B * scales) + beta C + bias), where C is m x n and A m x k. A and B are of type_ab: i8, e4m3 or e5m2,
- * and contiguous along one side if there are scales. C is of type_c: f32, bf16 or f16. With i8, k is at most 131,071.
+/* C = activation(alpha (A * scales) (B * scales) + beta C + bias), where C is m x n and A m x k. A and B are of
+ * type_ab: i8, e4m3 or e5m2, and contiguous along one side if there are scales. C is of type_c: f32, bf16 or f16. With
+ * i8, k is at most 131,071.
  * Scales are f32: not read with GPU_GEMM_NO_SCALES; otherwise neither is NULL. With GPU_GEMM_BLOCKS the rows of C are
- * contiguous. bias is NULL or has n elements of type_c, one for each column of C.
+ * contiguous. bias is NULL or has n elements of type_c, one for each column of C. activation is a
+ * gpu_gemm_activation. Both need no scales.
  *
  * Queues the work of a GPU and returns. Until it has ended, all memories exist, nobody else writes A, B, the scales and
  * the bias, and nobody reads or writes C. From its first element to its last, gaps too, each matrix is readable and initialised

@@ -89,6 +89,16 @@ int main(void) {
     scaled(queue, GPU_GEMM_E4M3, GPU_GEMM_ROWS_COLS, &a, &b, 0);
     scaled(queue, GPU_GEMM_E4M3, GPU_GEMM_BLOCKS, &a, &b, 0);
     scaled(queue, GPU_GEMM_E4M3, GPU_GEMM_BLOCKS, &a, &b, 1);
+    /* Each activation of 1. */
+    const double activated[5] = {1, 1, 0.841345, 0.841192, 0.731059};
+    const int8_t one = CODES[0];
+    gpu_gemm_in single = {&one, 1, 1};
+    gpu_gemm_out first = {c, 1, 1};
+    for (int kind = GPU_GEMM_IDENTITY; kind <= GPU_GEMM_SILU; kind++) {
+        int status = gpu_gemm_scaled(queue, 1, 1, 1, GPU_GEMM_E4M3, GPU_GEMM_F32, 1, &single, &single, GPU_GEMM_NO_SCALES,
+                                     NULL, NULL, 0, &first, NULL, kind);
+        must(status == GPU_GEMM_OK && fabs(c[0] - activated[kind]) < 1e-5, "an activation");
+    }
     gpu_gemm_in none = {NULL, K, 1}, far = {bytes_a, SIZE_MAX, 1};
     gpu_gemm_out to = {c, N, 1}, same = {c, 0, 1};
 #define SCALED(type_ab, type_c, a, kind, to) \

@@ -168,7 +168,7 @@ mod _native {
     ///     (.., k / 128, n / 128), rounded up, one for each 128 x 128. If the one is of blocks, so
     ///     is the other. Leading dimensions are broadcast.
     ///   out, out_dtype, alpha, beta, bias, activation, invariant, tune, stream, device: of matmul.
-    /// A GPU is one of Hopper. With scales of blocks the rows of out are contiguous.
+    /// Of float8 a GPU is one of Hopper. With scales of blocks the rows of out are contiguous.
     ///
     /// Errors
     ///   Those of matmul.

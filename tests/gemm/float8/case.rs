@@ -40,7 +40,7 @@ impl Element for f32 {
     }
 }
 
-/// Whether kernels with scales run there.
+/// Whether all kernels with scales run there.
 pub(super) fn runs_wgmma(device: &Device) -> bool {
     !device.is_cuda() || Target::of(device).capability == (9, 0)
 }

@@ -21,7 +21,8 @@ use super::{
 fn random_scaled_products_keep_to_the_bound() {
     fn check<T: Element + Scalar<O>, O: Element>(cases: usize, seed: u64) {
         let mut kernels = kernels::<T, O>();
-        kernels.retain(|name| name.is_none_or(|name| name.starts_with("wgmma")));
+        let has_scales = |name: &str| name.starts_with("wgmma") || name.starts_with("mma");
+        kernels.retain(|name| name.is_none_or(has_scales));
         for device in devices().into_iter().filter(runs_wgmma) {
             let stream = device.stream().unwrap();
             let mut turns = Turns::on(&device, kernels.len());
@@ -31,7 +32,8 @@ fn random_scaled_products_keep_to_the_bound() {
                 let case = Case::<T, O>::draw_scaled(&mut random, sizes);
                 for kernel in turns.next_case().into_iter().map(|number| kernels[number]) {
                     let mut gemm = gemm(kernel);
-                    if kernel.is_some_and(|name| !name.contains("_c2")) && random.below(4) == 0 {
+                    let splits = |name: &str| name.starts_with("wgmma") && !name.contains("_c2");
+                    if kernel.is_some_and(splits) && random.below(4) == 0 {
                         gemm = gemm.split_k(3).unwrap();
                     }
                     case.check(&stream, &gemm, kernel.unwrap_or("auto"));

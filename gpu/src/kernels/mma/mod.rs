@@ -27,7 +27,7 @@
 //!   mma_.._128x256x32         64 x 64             4 of 32            aligned      1, of eight warps
 //!   mma_tf32_64x64x32         32 x 32             4 of 32            unaligned    2 (A100, Hopper)
 //!   mma_tf32_128x128x32       64 x 64             2 of 32            unaligned    2 (A100, Hopper)
-//!   mma_i8_.._64x64x64_nt     32 x 32             4 of 64            aligned      3 (A100, Hopper)
+//!   mma_i8_.._64x64x64_nt     32 x 32             4 of 64            aligned      3
 //!   mma_i8_.._128x128x64_nt   64 x 64             3 of 64            aligned      2
 //!   mma_f64_64x64x32          32 x 32             2 of 32            unaligned    2 (A100, Hopper)
 //!   mma_f64_128x128x32        64 x 32             3 of 32            unaligned    1, of eight warps (Hopper alone)

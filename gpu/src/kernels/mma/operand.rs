@@ -2,7 +2,8 @@
 //!
 //! A *row* is what is contiguous: in a K-major operand the k-steps of one row of A (column of
 //! B); in an MN-major operand the rows of A (columns of B) of one step. A tile consists of *panels*
-//! of 32 rows of 32 elements: 32 outer elements by 32 k-steps, whichever are contiguous. So the
+//! of 32 rows of 32 elements (of i8 64 of 64): 32 outer elements by 32 k-steps, whichever are
+//! contiguous. So the
 //! same instructions copy both layouts. In shared memory a row of a panel is groups of sixteen
 //! bytes, four of 16-bit elements, eight of f32 or sixteen of f64. Groups are swizzled, so that the
 //! reads of a fragment are free of bank conflicts ([`element`](super::element)).

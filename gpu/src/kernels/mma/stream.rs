@@ -193,6 +193,7 @@ pub fn multiply_rows<
         assert!(ROWS.is_multiple_of(SIDE * M) && COLS.is_multiple_of(SIDE * N), "whole warps");
         assert!(THREADS == threads([ROWS, COLS], [M, N]));
         assert!(STAGES >= 2 && STAGES <= 4);
+        assert!(T::PIECE == 16 && T::STEP == 32, "an end is a piece, and a step two");
         let staged = staged_len(THREADS, N) * size_of::<C::Real>();
         let stages = STAGES * tile_len::<T>(ROWS + COLS, BLOCK_K) * size_of::<T>();
         assert!(staged <= stages, "in place of the stages");
@@ -342,15 +343,18 @@ impl<
         let mut copy = |given: Given<'a, T>, tile: usize, rows: usize| {
             let (size, [pitch, _], batch) = given.which.of(problem);
             let start = thread::block_idx_z() as usize * batch as usize + whole;
-            let mut number = thread::thread_idx_x() as usize;
-            while number < rows * T::STEP {
-                let (row, at) = (number / T::STEP, number % T::STEP);
-                let to = tile + place::<T>(row, at / T::PIECE) + at % T::PIECE;
-                let row = given.first + row;
-                let is_inside = row < size as usize && at < left;
-                let from = start + row * pitch as usize + at;
-                self.tiles[to] = if is_inside { given.matrix[from] } else { T::ZERO };
-                number += THREADS * one::<THREADS>();
+            let mut row = thread::thread_idx_x() as usize;
+            while row < rows {
+                // No load depends on whether the element exists. So none waits for another.
+                let outer = (given.first + row).min(size as usize - 1);
+                let from = start + outer * pitch as usize;
+                let read: [T; 16] =
+                    core::array::from_fn(|at| given.matrix[from + at.min(left - 1)]);
+                let end: [T; 16] =
+                    core::array::from_fn(|at| if at < left { read[at] } else { T::ZERO });
+                self.tiles.store128(tile + place::<T>(row, 0), end);
+                self.tiles.store128(tile + place::<T>(row, 1), [T::ZERO; 16]);
+                row += THREADS * one::<THREADS>();
             }
         };
         copy(a, 0, ROWS);

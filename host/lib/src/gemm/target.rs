@@ -138,7 +138,8 @@ impl Target {
             (Unit::MmaHalf, (10, _)) => 1024,
             (Unit::MmaHalf, _) => self.half_products,
             (Unit::MmaTf32, _) => self.products(Unit::MmaHalf) / 2,
-            // Of these, GeForce cards do as many as others.
+            // Of these, GeForce cards do as many as others (NVIDIA's architecture papers). Of 10.x
+            // it is a guess.
             (Unit::MmaInt8, (8, 6 | 9) | (12, _)) => 1024,
             (Unit::MmaInt8, _) => self.products(Unit::MmaHalf) * 2,
         }

@@ -241,6 +241,18 @@ pub(crate) mod views {
             // SAFETY: inside the buffer, which is valid (`new`), and aligned.
             unsafe { *self.at(index, N, Access::Read).cast() }
         }
+
+        /// The place of an access of `N` elements that reads nothing is aligned, too: otherwise PTX
+        /// does not say what happens.
+        #[inline(always)]
+        #[track_caller]
+        pub(crate) fn copy_of_nothing<const N: usize>(&self, index: usize) {
+            let bytes = alignment::<T>(N);
+            let address = self.base.addr().wrapping_add(index.wrapping_mul(size_of::<T>()));
+            if !address.is_multiple_of(bytes) {
+                M::refuse_global::<T>(self.tag, Refused::Misaligned { index, bytes }, Access::Read);
+            }
+        }
     }
 
     view! {

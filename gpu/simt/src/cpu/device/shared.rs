@@ -390,8 +390,11 @@ pub(crate) mod arrays {
                     const { four_eight_or_sixteen_bytes::<T, N>() };
                     let values: [T; N] = match valid {
                         true => source.copy_of(from),
-                        // SAFETY: an element may be of any bits.
-                        false => unsafe { std::mem::zeroed() },
+                        false => {
+                            source.copy_of_nothing::<N>(from);
+                            // SAFETY: an element may be of any bits.
+                            unsafe { std::mem::zeroed() }
+                        }
                     };
                     if !is_allowed(self.base, self.len(), index, N) {
                         let refused = reason::<T>(self.len(), index, N);

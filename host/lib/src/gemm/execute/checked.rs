@@ -236,9 +236,14 @@ fn packed(step: &Launched, operand: &Argument, len: Option<usize>) -> Option<(us
         Binding::Problem(problem) => Some(problem),
         _ => None,
     })?;
-    let outer = if operand.parameter == "a" { problem.m } else { problem.n };
+    let (outer, between) = match operand.parameter {
+        "a" => (problem.m, [problem.a[0], problem.batch[0]]),
+        _ => (problem.n, [problem.b[1], problem.batch[1]]),
+    };
     let [outer, products, k] = [outer, problem.products, problem.k].map(|size| size as usize);
-    Some((len?.saturating_sub(outer * products * k), k))
+    let rows = outer * products * k;
+    let has_gaps = between[usize::from(outer <= 1)] > problem.k.into();
+    Some((len?.saturating_sub(rows), if has_gaps { k } else { rows }))
 }
 
 /// Computes a product in the CPU device's memory as [`Gemm::launch_batch`] does. Every launch is

@@ -47,7 +47,6 @@ pub(super) fn panels(
 ) -> Result<impl Iterator<Item = Panel>> {
     let (tile, block) = (product.tile().map(|size| size as usize), product.block);
     let declared = entry.declaration().dynamic_shared.unwrap_or(0);
-    // TMA and `ldg` kernels.
     let is_for_hopper = product.requires_layouts() && product.variant.access != Access::Pieces;
     let (cluster, narrow) = (product.sharing(), product.narrow.map(|cols| cols as usize));
     let most_rows = match cluster {

@@ -98,8 +98,12 @@ impl Plan {
             multiply.params.a = [rows[0].pitch as u64, 1];
         }
         if access == Access::Pieces {
-            multiply.params.a = [rows[0].pitch as u64, 1];
-            multiply.params.b = [1, rows[1].pitch as u64];
+            // A single row has none: the copies of those beyond it begin at aligned places, too.
+            let [a, b] = [0, 1].map(|i| match layouts[i].strided.0 {
+                0 | 1 => 0,
+                _ => rows[i].pitch as u64,
+            });
+            (multiply.params.a, multiply.params.b) = ([a, 1], [1, b]);
             let [_, _, of_c] = multiply.params.batch;
             multiply.params.batch = [rows[0].step as u64, rows[1].step as u64, of_c];
         }

@@ -68,7 +68,7 @@ const HALF: Rules = [
     &[(65536, WGMMA, 1, 2048), (16384, WGMMA, 8, ALL), (4096, WGMMA, 4, ALL), (0, WGMMA, 1, ALL)],
     &[(0, WGMMA, 1, ALL)],
 ];
-/// Of a product with scales, on any device: they are of all of k.
+/// Of a product with scales on Hopper or the CPU device: they are of all of k.
 const SCALED: Rules =
     [&[(16384, WGMMA, 8, ALL), (4096, WGMMA, 4, ALL), (0, WGMMA, 1, ALL)], HALF[1]];
 const TF32: Rules = [
@@ -105,14 +105,14 @@ fn order_of<T: Scalar<O>, O: Output>(
     let n = if lines == Invariant::Rows { shape.n() } else { shape.m() };
     let is_tf32 = request.compute == Compute::Tf32;
     let ty = T::TYPE;
+    let is_scaled = request.scales != NO_SCALES;
     let rules = match () {
-        () if request.scales != NO_SCALES => SCALED,
+        () if is_scaled && (!target.cuda || target.capability == (9, 0)) => SCALED,
         () if !target.cuda => GENERAL,
         () if target.capability != (9, 0) => ON_CORES,
         () if ty == Type::F64 => F64,
         () if ty == Type::F32 && is_tf32 => TF32,
         () if ty == Type::F32 => F32,
-        // 8 and 16 bits. (Sums of i8 with a C of i32 are exact, so that any rules would do.)
         () if ty.bytes() <= 2 => HALF,
         () => GENERAL,
     };
@@ -128,6 +128,8 @@ fn order_of<T: Scalar<O>, O: Output>(
     };
     let on_cores = || T::kernels().find(is_on_cores);
     let sum = match sum {
+        // In any order. (But parts of a sum are rounded to a C that is not i32.)
+        _ if ty == Type::I8 => SumOrder::Exact,
         Sum::Of(sum) => sum,
         Sum::Cores if let Some(kernel) = on_cores() => kernel.product.sum_order(k),
         Sum::Cores | Sum::General => scalar::general::<T, O>()?.product.sum_order(k),

@@ -340,9 +340,11 @@ pub(super) fn timed_bytes(layout: &OperandLayout, matrices: usize, aligned: bool
     let bytes = 16 / layout.unit;
     match layout.copied(matrices, aligned) {
         0 => 0.0,
-        // Tiles of 32 x 32 elements, of which half a tile takes half the time.
+        // Tiles of 32 x 32 elements, of which half a tile takes half the time; of bytes 128 x 128, of
+        // which a quarter takes a quarter.
         _ if layout.transposed => {
-            let whole = |size: usize| size.next_multiple_of(16) as f64;
+            let part = if bytes == 1 { 32 } else { 16 };
+            let whole = |size: usize| size.next_multiple_of(part) as f64;
             let (rows, cols) = layout.rows();
             matrices as f64 * whole(rows) * whole(cols) * bytes as f64
         }

@@ -6,7 +6,7 @@ use super::*;
 use crate::{
     Bf16, Compute, F16, Shape,
     gemm::{
-        CARDS, Card, Choice, Output, Request, Scalar,
+        CARDS, Card, Choice, Invariant, Output, Request, Scalar,
         select::{choose, choose_kernel},
     },
 };
@@ -105,18 +105,28 @@ fn a_small_product_has_smaller_tiles() {
     }
 }
 
-/// On tensor cores, whatever the order of the operands, which are transposed before.
+/// Scaled ones on tensor cores, whatever the order of the operands, which are transposed before.
 #[test]
-fn scaled_integers_have_a_kernel_on_every_card() {
+fn integers_have_a_kernel_on_every_card() {
     for target in CARDS.iter().map(Target::from) {
         for [a, b] in [[[700, 1], [512, 1]], [[1, 1000], [512, 1]], [[700, 1], [1, 700]]] {
             let shape = Shape::new(1000, 512, 700).unwrap();
-            let request = Request { scales: ROWS_COLS, ..Request::new(shape, [a, b, [512, 1]]) };
-            let choice = choose_kernel::<i8, Bf16>(&request, &target, None).unwrap().1;
-            let family = choice.entry.product.as_ref().unwrap().variant.family;
-            let expected = if target.capability == (9, 0) { Family::Wgmma } else { Family::Mma };
-            assert_eq!(family, expected, "{target:?}: {}", choice.entry.name());
+            for invariant in [None, Some(Invariant::Rows)] {
+                let request = Request::new(shape, [a, b, [512, 1]]);
+                let request = Request { scales: ROWS_COLS, invariant, ..request };
+                let choice = choose_kernel::<i8, Bf16>(&request, &target, None).unwrap().1;
+                let expected =
+                    if target.capability == (9, 0) { Family::Wgmma } else { Family::Mma };
+                let family = choice.entry.product.as_ref().unwrap().variant.family;
+                assert_eq!(family, expected, "{target:?}: {}", choice.entry.name());
+            }
         }
+        // Sums are exact, so any kernel will do: here one for any strides.
+        let request =
+            Request::new(Shape::new(1000, 512, 700).unwrap(), [[1400, 2], [512, 1], [512, 1]]);
+        let request = Request { invariant: Some(Invariant::Rows), ..request };
+        let choice = choose_kernel::<i8, i32>(&request, &target, None).unwrap().1;
+        assert_eq!(choice.entry.product.as_ref().unwrap().variant.family, Family::Gemm);
     }
 }
 
