@@ -60,9 +60,9 @@ const LINES: Budget = Budget {
 
 const TREE: Budget = Budget {
     what: "lines of Rust",
-    limit: 193_800,
+    limit: 192_800,
     unit: "lines",
-    reason: "all of it is read and kept right, tests and comments too; 154,595 on 2026-11-28; 180,000 with what was planned before i8; files over several devices took 1,000, products over MPI 2,400, e4m3 and e5m2 1,250, their scales 750, scales in Python, batches and bench 900, i8 with a C of floats 150, the fit of the selection 700, code without types that was generic 250, words and messages that readers missed 250, times on eleven cards 500, assembly for seven architectures and a report of a card 850, scales over several devices and functions for C 850; tests lost 1,500; numbers of 8 bits made from others 1,150, f32 by fragments 350",
+    reason: "all of it is read and kept right, tests and comments too; 154,595 on 2026-11-28; 180,000 with what was planned before i8; files over several devices took 1,000, products over MPI 2,400, e4m3 and e5m2 1,250, their scales 750, scales in Python, batches and bench 900, i8 with a C of floats 150, the fit of the selection 700, code without types that was generic 250, words and messages that readers missed 250, times on eleven cards 500, assembly for seven architectures and a report of a card 850, scales over several devices and functions for C 850; tests lost 1,500; numbers of 8 bits made from others 1,150, f32 by fragments 350; i8 on other GPUs and their transpose 550, and tests lost 600",
     advice: "make one text of two",
 };
 

@@ -234,12 +234,12 @@ unsafe fn all<'v, T, const COUNT: usize>(
     Ok(named.map(|(_, address)| unsafe { &*address }))
 }
 
-/// A product of i8, e4m3 or e5m2 with a C of floating-point numbers, perhaps with scales, a bias and
-/// an activation.
+/// A product of i8, e4m3 or e5m2 with a C of floating-point numbers, perhaps with scales, a bias
+/// and an activation.
 ///
 /// # Safety
-/// 1. `queue` is null or open. A, B, C and the scales are null or addresses of matrices. The bias is
-///    null or has n elements.
+/// 1. `queue` is null or open. A, B, C and the scales are null or addresses of matrices. The bias
+///    is null or has n elements.
 /// 2. Elements of these are in the memory of the queue's device, and stay until the work has ended.
 ///    Until then nobody else writes them, nor reads C.
 #[unsafe(no_mangle)]

@@ -3,7 +3,7 @@
 
 use super::{
     device::on_gpu,
-    graphs::{graph, launch, message, of_partials, simple},
+    graphs::{graph, in_capture_of_others, launch, message, of_partials, simple},
     *,
 };
 use crate::{
@@ -57,23 +57,6 @@ fn of_releases() -> Vec<String> {
         }
     }
     names
-}
-
-/// Runs `run` while another library captures the stream.
-pub(super) fn in_capture_of_others<R>(
-    device: &Device,
-    raw: *mut c_void,
-    run: impl FnOnce() -> R,
-) -> R {
-    device.make_current().unwrap();
-    let mode = cuda_dyn::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
-    // SAFETY: the callers' streams exist.
-    unsafe { cuda_dyn::cuStreamBeginCapture_v2(raw.cast(), mode) }.unwrap();
-    let outcome = run();
-    let mut graph = std::ptr::null_mut();
-    // SAFETY: as above. One handle is written.
-    unsafe { cuda_dyn::cuStreamEndCapture(raw.cast(), &mut graph) }.unwrap();
-    outcome
 }
 
 /// Checks that a product queues nothing on a lent stream while its library captures it. Returns the

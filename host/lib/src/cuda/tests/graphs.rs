@@ -1,6 +1,6 @@
 //! Graphs: what is prepared, captured, launched and refused.
 
-use super::{captures::in_capture_of_others, *};
+use super::*;
 use crate::{
     Device, Gemm, Graph, GraphOperand, Lines, Matrix, MatrixView, MatrixViewMut, PlannedGemm,
     Shape, gemm::Request, product,
@@ -42,6 +42,23 @@ pub(super) fn launch(
     [a, b, c]: &mut [Matrix<f32>; 3],
 ) -> Result<()> {
     graph.launch(stream, operands(a.view(), b.view(), c.view_mut()))
+}
+
+/// Runs `run` while another library captures the stream.
+pub(super) fn in_capture_of_others<R>(
+    device: &Device,
+    raw: *mut c_void,
+    run: impl FnOnce() -> R,
+) -> R {
+    device.make_current().unwrap();
+    let mode = cuda_dyn::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
+    // SAFETY: the callers' streams exist.
+    unsafe { cuda_dyn::cuStreamBeginCapture_v2(raw.cast(), mode) }.unwrap();
+    let outcome = run();
+    let mut graph = std::ptr::null_mut();
+    // SAFETY: as above. One handle is written.
+    unsafe { cuda_dyn::cuStreamEndCapture(raw.cast(), &mut graph) }.unwrap();
+    outcome
 }
 
 pub(super) fn message<T: std::fmt::Debug>(result: Result<T>) -> String {

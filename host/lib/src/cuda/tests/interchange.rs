@@ -1,6 +1,6 @@
 //! Memory and streams of other libraries: used as they are, and given back.
 
-use super::{captures::in_capture_of_others, device::on_gpu, graphs::simple, *};
+use super::{device::on_gpu, graphs::in_capture_of_others, graphs::simple, *};
 use crate::{
     Device, Matrix, MatrixView, MatrixViewMut,
     buffer::AnyView,

@@ -1,6 +1,6 @@
 //! Tuned products on a GPU: what is timed, and when nothing may be.
 
-use super::{captures::in_capture_of_others, *};
+use super::{graphs::in_capture_of_others, *};
 use crate::{Gemm, Matrix, TuningCache, gemm::Reason};
 
 /// The names of the kernels that were launched.

@@ -340,8 +340,8 @@ pub(super) fn timed_bytes(layout: &OperandLayout, matrices: usize, aligned: bool
     let bytes = 16 / layout.unit;
     match layout.copied(matrices, aligned) {
         0 => 0.0,
-        // Tiles of 32 x 32 elements, of which half a tile takes half the time; of bytes 128 x 128, of
-        // which a quarter takes a quarter.
+        // Tiles of 32 x 32 elements, of which half a tile takes half the time; of bytes 128 x 128,
+        // of which a quarter takes a quarter.
         _ if layout.transposed => {
             let part = if bytes == 1 { 32 } else { 16 };
             let whole = |size: usize| size.next_multiple_of(part) as f64;
