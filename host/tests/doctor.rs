@@ -139,7 +139,10 @@ fn a_driver_too_old_for_the_ptx() {
     // The driver is too old for Hopper's PTX. An Ampere GPU does not need it.
     let ampere = findings(doctor("kernels=2 version=12020 major=8"));
     ampere.has("ok cuda:0:", &["takes PTX for sm_80"]);
-    ampere.has("ok cuda:0 kernels", &["gemm (f32; ", "mma (bf16; ", "; f32 as tf32; f64)"]);
+    ampere.has(
+        "ok cuda:0 kernels",
+        &["gemm (f32; ", "mma (bf16; ", "; f32 as tf32; i8, C i32; ", "; f64)"],
+    );
     let kernels = ampere.1.iter().find(|line| line.starts_with("ok cuda:0 kernels"));
     assert!(kernels.is_some_and(|line| !line.contains("tma (") && !line.contains("wgmma")));
     ampere.end(0, &["warn PTX for sm_90a"]);

@@ -374,7 +374,8 @@ pub(crate) mod arrays {
 
                 /// Begins an asynchronous copy of `N` elements from element `from` of `source` to
                 /// element `index`: 4, 8 or 16 bytes, whose addresses are multiples of these bytes.
-                /// If not `valid`, nothing is read and zeros are written.
+                /// If not `valid`, nothing is read and zeros are written; the addresses are such
+                /// multiples all the same.
                 ///
                 /// The copy has completed after [`wait_group`](crate::device::copies::wait_group),
                 /// and other threads see it after a following barrier.
