@@ -68,9 +68,9 @@ const TREE: Budget = Budget {
 
 const BINARY: Budget = Budget {
     what: "the command, a dev build, stripped",
-    limit: 37_000_000,
+    limit: 37_300_000,
     unit: "bytes",
-    reason: "it is what a user copies; most of it is PTX and kernels compiled for the CPU; 70.8 MB on 2026-11-26, 30.1 MB on 2026-11-29; 39.4 MB with the six pairs of types of e4m3 and e5m2, 32.8 MB on 2026-11-30, since what needs no types is compiled once; 36.1 with i8 and a C of floats, before four kernels went; 36.7 with two kernels of tf32 in the loop of f64, scales watched, and report",
+    reason: "it is what a user copies; most of it is PTX and kernels compiled for the CPU; 70.8 MB on 2026-11-26, 30.1 MB on 2026-11-29; 39.4 MB with the six pairs of types of e4m3 and e5m2, 32.8 MB on 2026-11-30, since what needs no types is compiled once; 36.1 with i8 and a C of floats, before four kernels went; 36.7 with two kernels of tf32 in the loop of f64, scales watched, and report; 37.2 with i8 on the tensor cores of other GPUs",
     advice: "look at what the new code instantiates",
 };
 
