@@ -253,8 +253,8 @@ mod tests {
         assert!(error.starts_with("PTX of a design, the median: 440000 bytes"), "{error}");
         let error = of_designs(vec![1, 440_001, 2]).unwrap_err().to_string();
         assert!(error.starts_with("PTX of a design, the largest: 440001 bytes"), "{error}");
-        let error = of_designs(vec![80_000; 176]).unwrap_err().to_string();
-        assert!(error.starts_with("PTX in the repository: 14080000 bytes"), "{error}");
+        let error = of_designs(vec![80_000; 177]).unwrap_err().to_string();
+        assert!(error.starts_with("PTX in the repository: 14160000 bytes"), "{error}");
     }
 
     #[test]
