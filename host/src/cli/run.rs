@@ -316,6 +316,7 @@ fn print(
     let types = words(report.dtype, report.out_dtype);
     let types = match &*report.compute {
         "fp32" | "fp64" => types,
+        "int32" => format!("{types}, sums of i32"),
         how => format!("{types} as {how}"),
     };
     let scales = scales.as_ref().map_or(String::new(), |scales| format!(", scales {scales}"));
